@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * raw_sample: one thread's stack as captured and unwound: addresses, no names yet.
+ * Everything is borrowed from the capture that hands it out: valid until the callback returns.
+ */
+#ifndef PMP_RAW_SAMPLE_H
+#define PMP_RAW_SAMPLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* How a stack ends; all but STACK_WHOLE are shown as a pseudo-frame at its outermost end. */
+enum stack_end {
+	STACK_WHOLE,	 /* unwound down to the thread's start */
+	STACK_TRUNCATED, /* the frame limit was reached: [truncated] */
+	STACK_BROKEN,	 /* no way on: no CFI, unreadable memory, implausible frame: [broken] */
+	STACK_GUESSED,	 /* reached the start, but over a frame-pointer step: [guessed] */
+	STACK_TORN,	 /* the thread ran while its stack was read: [torn] */
+	STACK_RUNNING,	 /* on a CPU throughout, never sampled there: [running] */
+};
+
+struct raw_frame {
+	uint64_t pc; /* address in the target as found: a return address unless `exact` */
+	bool exact;  /* name the code at pc; otherwise pc is a return address: name pc - 1 */
+};
+
+struct raw_sample {
+	pid_t pid;
+	pid_t tid;
+	const char *thread_name; /* as the kernel has it: untrusted bytes, NUL-terminated */
+	uint64_t thread_pointer; /* fs base: what pthread_self() is; 0 if not known */
+	const uint64_t *kernel;	 /* kernel addresses, innermost first; may be NULL */
+	size_t n_kernel;
+	const struct raw_frame *user; /* innermost first */
+	size_t n_user;
+	enum stack_end end;
+};
+
+#endif

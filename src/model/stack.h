@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * stack: one thread's stack as text in gdb's form, whatever its source. From here on nothing
+ * knows where a stack came from. All text is borrowed: valid until the callback returns.
+ */
+#ifndef PMP_STACK_H
+#define PMP_STACK_H
+
+#include <stddef.h>
+
+struct text {
+	const char *str; /* not NUL-terminated */
+	size_t len;	 /* in bytes */
+};
+
+struct stack {
+	/* the line that starts it: `Thread 3 (Thread 0x7f.. (LWP 77) "name"):`; len 0: none */
+	struct text header;
+	/* innermost first, each a whole line: `#4  0x00005581.. in f(int) () from /lib/x.so` */
+	const struct text *frames;
+	size_t n_frames;
+};
+
+#endif
