@@ -1,0 +1,88 @@
+# bpf-pmp: build, test, install. `make help` lists the targets.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+BINDIR  ?= $(PREFIX)/bin
+DOCDIR  ?= $(PREFIX)/share/doc/bpf-pmp
+
+CC      ?= cc
+CXX     ?= c++
+CLANG   ?= clang
+BPFTOOL ?= bpftool
+PKG_CONFIG ?= pkg-config
+
+B       := build
+VERSION := $(shell cat VERSION)
+
+ifeq ($(V),1)
+Q   :=
+say := @:
+else
+Q   := @
+say := @printf '  %-8s %s\n'
+endif
+
+OPT      ?= -O2 -g
+WARN     := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+            -Wpointer-arith -Wvla -Wformat=2 -Wundef -Wno-unused-parameter
+HARDEN   := -fPIE -fstack-protector-strong -fstack-clash-protection -fcf-protection \
+            -D_FORTIFY_SOURCE=2
+CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DPMP_VERSION='"$(VERSION)"' \
+            -DPCRE2_CODE_UNIT_WIDTH=8 -Isrc -I. -I$(B)/skel
+CFLAGS   += -std=gnu11 $(OPT) $(WARN)
+LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--as-needed
+LIBS     := -lbpf -ldw -lelf -liberty -lpcre2-8 -lpthread
+
+# sources: everything but main.c is the library that program, tests and fuzzers share
+LIB_SRC  := $(sort $(wildcard src/*/*.c))
+LIB_OBJ  := $(LIB_SRC:%.c=$(B)/obj/%.o)
+MAIN_OBJ := $(B)/obj/src/main.o
+BPF_SRC  := $(sort $(wildcard bpf/*.bpf.c))
+SKELS    := $(BPF_SRC:bpf/%.bpf.c=$(B)/skel/%.skel.h)
+
+all: $(B)/bpf-pmp compile_commands.json ## build the program
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
+
+$(B)/bpf-pmp: $(MAIN_OBJ) $(B)/libpmp.a
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(HARDEN) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/libpmp.a: $(LIB_OBJ)
+	$(say) AR $@
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+# a changed version or flag rebuilds what depends on it
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN)' | cmp -s - $@ || \
+		echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN)' > $@
+
+$(B)/obj/%.o: %.c $(B)/flags | $(SKELS)
+	@mkdir -p $(@D)
+	$(say) CC $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -MMD -MP -c -o $@ $<
+
+# BPF: CO-RE objects and their skeletons; the build reads no kernel's BTF
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c $(B)/flags
+	@mkdir -p $(@D)
+	$(say) BPF $<
+	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
+		-Wno-unused-parameter -Ibpf -I. -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
+	$(Q)llvm-strip -g $@ 2>/dev/null || true
+
+$(B)/skel/%.skel.h: $(B)/bpf/%.bpf.o
+	@mkdir -p $(@D)
+	$(say) SKEL $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@.tmp && mv $@.tmp $@
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+clean: ## remove everything that was built
+	rm -rf $(B) compile_commands.json
+
+.PHONY: all help clean FORCE
+FORCE:
+.DELETE_ON_ERROR:
+
+include tests/tests.mk

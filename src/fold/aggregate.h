@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * aggregate: counts equal stacks and orders them as pt-pmp does: by count, then by the whole
+ * printed line in descending order of the locale's collation (setlocale() is the caller's).
+ * Memory is bounded by the distinct stacks.
+ */
+#ifndef PMP_AGGREGATE_H
+#define PMP_AGGREGATE_H
+
+#include "fold/filter.h"
+#include "fold/shorten.h"
+#include "model/report.h"
+#include "model/stack.h"
+
+struct aggregate;
+
+/* `lines`: at most that many frames of each stack count, 0 for all. The shortener and filter are
+ * borrowed. NULL with errno ENOMEM. */
+struct aggregate *aggregate__new(struct shortener *shortener, struct filter *filter,
+				 size_t lines);
+void aggregate__free(struct aggregate *a);
+
+/* Shorten and count one stack. Returns 1 if it was counted, 0 if its thread is not wanted or it
+ * has no frame, or -ENOMEM. */
+int aggregate__add(struct aggregate *a, const struct stack *stack);
+
+/* The report, borrowed from `a` until the next call on it. Returns 0 or -ENOMEM. */
+int aggregate__report(struct aggregate *a, struct report *ret_report);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * symbolize: addresses become names, each frame written as the line that gdb prints for it.
+ */
+#ifndef PMP_SYMBOLIZE_H
+#define PMP_SYMBOLIZE_H
+
+#include "model/raw_sample.h"
+#include "model/stack.h"
+#include "proc/object.h"
+
+struct symbolizer;
+
+struct symbolizer_options {
+	const char *debug_dir; /* NULL: /usr/lib/debug */
+};
+
+/* NULL with errno. Kernel names are read at the first kernel address. */
+struct symbolizer *symbolizer__new(const struct symbolizer_options *options);
+void symbolizer__free(struct symbolizer *s);
+
+/*
+ * Name every frame of `sample`, kernel frames first, a pseudo-frame last if the stack is not
+ * whole. `number` is the thread's number in its header line, from 1. The result is borrowed:
+ * valid until the next call. Returns 0 or -ENOMEM; an address without a name is `??`.
+ */
+int symbolizer__stack(struct symbolizer *s, struct objects *objects,
+		      const struct raw_sample *sample, unsigned int number,
+		      struct stack *ret_stack);
+
+/* False once kernel addresses were met and kallsyms hid them (kptr_restrict). */
+bool symbolizer__kernel_names(const struct symbolizer *s);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * writer: a report as text, one file per format. Writers append to a strbuf; who writes that
+ * out, and what happens when the disk is full, is main.c's.
+ */
+#ifndef PMP_WRITER_H
+#define PMP_WRITER_H
+
+#include "base/strbuf.h"
+#include "model/report.h"
+#include "model/stack.h"
+
+#include <time.h>
+
+/* Each returns 0 or -ENOMEM. */
+
+/* The line that date(1) prints for `now` in this locale and time zone, with its newline. */
+int write_pmp__date(struct strbuf *out, time_t now);
+/* pt-pmp's lines: count in 7 columns, a blank, the frames joined by ','. */
+int write_pmp__report(struct strbuf *out, const struct report *report);
+
+/* Folded stacks: outermost first, joined by ';', a blank, the count. A ';' or newline within a
+ * frame becomes ':'. */
+int write_folded__report(struct strbuf *out, const struct report *report);
+
+/* gdb's text, as --save-samples keeps it: a blank line, the header, the frames. */
+int write_gdb__stack(struct strbuf *out, const struct stack *stack);
+/* The `TS` line that ends an iteration: nanoseconds.seconds and local date and time. */
+int write_gdb__timestamp(struct strbuf *out, const struct timespec *now);
+
+#endif
