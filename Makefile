@@ -63,12 +63,15 @@ $(B)/obj/%.o: %.c $(B)/flags | $(SKELS)
 	$(say) CC $<
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -MMD -MP -c -o $@ $<
 
+# clang -target bpf does not look into the multiarch folder that holds asm/types.h
+UAPI     := /usr/include/$(shell $(CC) -print-multiarch)
+
 # BPF: CO-RE objects and their skeletons; the build reads no kernel's BTF
 $(B)/bpf/%.bpf.o: bpf/%.bpf.c $(B)/flags
 	@mkdir -p $(@D)
 	$(say) BPF $<
 	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -Wall -Wextra -Werror \
-		-Wno-unused-parameter -Ibpf -I. -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
+		-Wno-unused-parameter -Ibpf -idirafter $(UAPI) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 	$(Q)llvm-strip -g $@ 2>/dev/null || true
 
 $(B)/skel/%.skel.h: $(B)/bpf/%.bpf.o
@@ -84,5 +87,6 @@ clean: ## remove everything that was built
 .PHONY: all help clean FORCE
 FORCE:
 .DELETE_ON_ERROR:
+.SECONDARY:
 
 include tests/tests.mk

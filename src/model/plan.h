@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * plan: what the command line asks for. Made once by cli/options.c, then read-only; the strings
- * are owned by it.
+ * are argv's.
  */
 #ifndef PMP_PLAN_H
 #define PMP_PLAN_H

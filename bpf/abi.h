@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * abi: the records that the BPF programs hand to user space. Fixed widths, no padding that is
+ * not named; both sides are built from this one file.
+ */
+#ifndef PMP_ABI_H
+#define PMP_ABI_H
+
+#ifdef __bpf__
+typedef __u8 pmp_u8;
+typedef __u32 pmp_u32;
+typedef __u64 pmp_u64;
+#else
+#include <stdint.h>
+typedef uint8_t pmp_u8;
+typedef uint32_t pmp_u32;
+typedef uint64_t pmp_u64;
+#endif
+
+#define PMP_COMM_LEN	  16
+#define PMP_KERNEL_FRAMES 127 /* kernel.perf_event_max_stack's default */
+#define PMP_N_REGS	  17  /* x86-64 in DWARF's numbering, 16 is rip */
+#define PMP_PAGE	  4096
+
+/*
+ * Stack memory per record, in pages, counted from the page that holds sp. An iterator's record
+ * has to fit into the kernel's seq buffer of 32 KiB; a sample taken on a CPU has to hold the
+ * whole stack at once, for the thread runs on.
+ */
+#define PMP_TASK_PAGES	 7
+#define PMP_SAMPLE_PAGES 63
+
+enum pmp_task_flags {
+	PMP_TASK_ON_CPU = 1 << 0, /* was on a CPU while it was read: registers are not its own */
+	PMP_TASK_MOVED = 1 << 1,  /* ran between the first and the last word read */
+	PMP_TASK_EXITING = 1 << 2,
+	PMP_TASK_NO_MEMORY = 1 << 3, /* has no address space: kernel thread, or dead */
+	PMP_TASK_SAMPLE = 1 << 4,    /* taken on the CPU itself, hence exact */
+};
+
+/*
+ * One thread. In the iterator's stream it is followed by n_kernel addresses of 8 bytes and then
+ * by stack_len bytes of memory from regs[rsp] upwards, rsp rounded down to a multiple of 8: so
+ * each part starts at a multiple of 8, whatever the thread has in rsp.
+ */
+struct pmp_task {
+	pmp_u32 tid;	    /* in the pid namespace of the reader */
+	pmp_u32 kernel_tid; /* in the initial pid namespace: the key of `wanted` */
+	pmp_u32 flags;	    /* enum pmp_task_flags */
+	pmp_u32 state;	    /* task_struct's __state; 0: runnable */
+	pmp_u64 switches;   /* voluntary and involuntary context switches so far */
+	pmp_u64 runtime;    /* ns on a CPU so far */
+	pmp_u64 start_time; /* ns since boot */
+	pmp_u64 thread_pointer;
+	pmp_u64 regs[PMP_N_REGS];
+	pmp_u32 cs;	    /* 0x33: 64-bit user code */
+	pmp_u32 n_kernel;
+	pmp_u32 stack_len;
+	char comm[PMP_COMM_LEN];
+	pmp_u32 reserved;
+};
+
+/* A ring buffer record: a thread sampled while it ran. */
+struct pmp_sample {
+	struct pmp_task task;
+	pmp_u64 kernel[PMP_KERNEL_FRAMES];
+	pmp_u8 stack[PMP_SAMPLE_PAGES * PMP_PAGE];
+};
+
+_Static_assert(sizeof(struct pmp_task) == 216, "pmp_task is an ABI");
+_Static_assert(sizeof(struct pmp_task) + PMP_KERNEL_FRAMES * 8 + PMP_TASK_PAGES * PMP_PAGE <= 32768,
+	       "an iterator record must fit into the seq buffer");
+
+#endif

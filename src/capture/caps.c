@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "capture/caps.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Debian 12's headers know all of these; older ones do not. */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+
+static const struct {
+	enum caps_need need;
+	int cap;
+	bool admin_serves;
+	const char *name;
+} capabilities[] = {
+	{CAPS_LOAD, CAP_BPF, true, "CAP_BPF"},
+	{CAPS_LOAD, CAP_PERFMON, true, "CAP_PERFMON"},
+	{CAPS_TARGET, CAP_SYS_PTRACE, false, "CAP_SYS_PTRACE"},
+	{CAPS_TARGET, CAP_CHECKPOINT_RESTORE, true, "CAP_CHECKPOINT_RESTORE"},
+};
+
+int caps__missing(enum caps_need need, struct strbuf *ret_names)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+	uint64_t effective;
+
+	if (syscall(SYS_capget, &header, data))
+		return -errno;
+	effective = (uint64_t)data[1].effective << 32 | data[0].effective;
+	for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++) {
+		bool has = effective >> capabilities[i].cap & 1;
+
+		if (capabilities[i].admin_serves)
+			has = has || (effective >> CAP_SYS_ADMIN & 1);
+		if (capabilities[i].need != need || has)
+			continue;
+		if (ret_names->len)
+			strbuf__append_str(ret_names, " and ");
+		strbuf__append_str(ret_names, capabilities[i].name);
+	}
+	return ret_names->failed ? -ENOMEM : 0;
+}

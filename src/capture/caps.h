@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * caps: which capabilities this process lacks for what it is about to do (capabilities(7)).
+ */
+#ifndef PMP_CAPS_H
+#define PMP_CAPS_H
+
+#include "base/strbuf.h"
+
+enum caps_need {
+	CAPS_LOAD,   /* load and run the BPF programs */
+	CAPS_TARGET, /* read another user's process: its maps, memory and files */
+};
+
+/*
+ * Append the names of the missing ones, joined by " and ", to ret_names; nothing is appended if
+ * none is missing. CAP_SYS_ADMIN stands for CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE, as
+ * it does in the kernel. Returns 0 or -errno.
+ */
+int caps__missing(enum caps_need need, struct strbuf *ret_names);
+
+#endif

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "capture/target.h"
+
+#include "base/strbuf.h"
+#include "capture/caps.h"
+#include "capture/memory.h"
+#include "unwind/step.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CS_64_BIT 0x33
+
+struct target {
+	pid_t pid;
+	struct maps *maps;
+	struct objects *objects;
+	struct memory *memory;
+	bool maps_are_new; /* read again since the snapshot began: once is enough */
+};
+
+struct target *target__new(pid_t pid)
+{
+	struct target *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->pid = pid;
+	t->objects = objects__new(pid);
+	t->memory = memory__new(pid);
+	if (!t->objects || !t->memory) {
+		target__free(t);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return t;
+}
+
+void target__free(struct target *t)
+{
+	if (!t)
+		return;
+	objects__free(t->objects);
+	memory__free(t->memory);
+	maps__free(t->maps);
+	free(t);
+}
+
+pid_t target__pid(const struct target *t)
+{
+	return t->pid;
+}
+
+struct objects *target__objects(struct target *t)
+{
+	return t->objects;
+}
+
+static int replace_maps(struct target *t)
+{
+	struct maps *maps = maps__read(t->pid);
+	int err;
+
+	if (!maps)
+		return -errno;
+	err = objects__set_maps(t->objects, maps);
+	if (err) {
+		maps__free(maps);
+		return err;
+	}
+	memory__set_maps(t->memory, maps);
+	maps__free(t->maps);
+	t->maps = maps;
+	return 0;
+}
+
+int target__read_maps(struct target *t, struct error *e)
+{
+	struct strbuf missing = STRBUF_INIT;
+	int err = replace_maps(t);
+
+	t->maps_are_new = false;
+	if (err == -EACCES || err == -EPERM) {
+		caps__missing(CAPS_TARGET, &missing);
+		err = error__set(e, EPERM, "not permitted to read process %d: needs %s (or root); see --check",
+				 (int)t->pid, missing.len ? missing.data : "CAP_SYS_PTRACE");
+	} else if (err == -ESRCH || err == -ENOENT) {
+		err = error__set(e, ESRCH, "process %d ended while it was read", (int)t->pid);
+	} else if (err) {
+		err = error__set(e, -err, "cannot read /proc/%d/maps: %s", (int)t->pid, strerror(-err));
+	}
+	strbuf__free(&missing);
+	return err;
+}
+
+static void free_eh_frame(void *eh)
+{
+	eh_frame__free(eh);
+}
+
+/* The object's unwind information, made at the first need; NULL where it has none. */
+static struct eh_frame *eh_frame_of(struct object *object)
+{
+	struct eh_frame *eh = object__slot(object, OBJECT_SLOT_UNWIND);
+	struct object_eh_frame found;
+	struct eh_frame_bytes bytes;
+
+	if (eh || object__eh_frame(object, &found))
+		return eh;
+	bytes = (struct eh_frame_bytes){
+		.eh_frame = found.eh_frame,
+		.eh_frame_len = found.eh_frame_len,
+		.eh_frame_addr = found.eh_frame_addr,
+		.hdr = found.hdr,
+		.hdr_len = found.hdr_len,
+		.hdr_addr = found.hdr_addr,
+	};
+	eh = eh_frame__new(&bytes);
+	if (eh)
+		object__set_slot(object, OBJECT_SLOT_UNWIND, eh, free_eh_frame);
+	return eh;
+}
+
+static int find_code(void *arg, uint64_t pc, struct unwind_code *ret_code)
+{
+	struct target *t = arg;
+	struct object *object;
+	uint64_t bias;
+
+	if (!objects__executable(t->objects, pc)) {
+		/* mapped since we looked? Only once: garbage must not make us read on and on */
+		if (t->maps_are_new)
+			return -ENOENT;
+		t->maps_are_new = true;
+		if (replace_maps(t) || !objects__executable(t->objects, pc))
+			return -ENOENT;
+	}
+	*ret_code = (struct unwind_code){.eh = NULL};
+	if (objects__find(t->objects, pc, &object, &bias) == 0) {
+		ret_code->eh = eh_frame_of(object);
+		ret_code->bias = bias;
+	}
+	return 0;
+}
+
+static int read_word(void *arg, uint64_t addr, uint64_t *ret_word)
+{
+	struct target *t = arg;
+
+	return memory__read_word(t->memory, addr, ret_word);
+}
+
+enum stack_end target__unwind(struct target *t, const struct task_record *record,
+			      size_t max_frames, struct raw_frame *ret_frames, size_t *ret_n,
+			      bool *ret_live)
+{
+	const struct pmp_task *task = record->task;
+	struct unwind_space space = {.read_word = read_word, .find_code = find_code, .arg = t};
+	struct unwind_regs regs = {.known = (1u << CFI_N_REGS) - 1};
+	enum stack_end end;
+
+	_Static_assert(CFI_N_REGS == PMP_N_REGS, "both number registers as DWARF does");
+	memcpy(regs.value, task->regs, sizeof(regs.value));
+	if (task->cs != CS_64_BIT) {
+		ret_frames[0] = (struct raw_frame){.pc = regs.value[CFI_RA], .exact = true};
+		*ret_n = 1;
+		*ret_live = false;
+		return STACK_BROKEN;
+	}
+	memory__start(t->memory, task->regs[CFI_RSP] & ~(uint64_t)7, record->stack,
+		      task->stack_len);
+	end = unwind__stack(&space, &regs, max_frames, ret_frames, ret_n);
+	*ret_live = memory__read_live(t->memory);
+	return end;
+}

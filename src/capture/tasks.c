@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "capture/tasks.h"
+
+#include "base/strbuf.h"
+#include "capture/caps.h"
+#include "tasks.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Holds what one read() of an iterator gives, and the start of a record it cut. */
+#define READ_SIZE (256 * 1024)
+
+struct tasks {
+	struct tasks_bpf *skel;
+	bool sleepable;
+	struct bpf_link *link;
+	pid_t link_pid;
+	struct ring_buffer *ring;
+	task_fn sample_fn;
+	void *sample_arg;
+	int *perf_fds; /* -1: CPU not online */
+	int n_cpus;
+	uint8_t *buffer;
+};
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return 0; /* what matters of a failure is said by load() in our own words */
+}
+
+static struct tasks_bpf *load(bool sleepable)
+{
+	struct tasks_bpf *skel = tasks_bpf__open();
+	int err;
+
+	if (!skel)
+		return NULL;
+	bpf_program__set_autoload(skel->progs.read_task_sleepable, sleepable);
+	bpf_program__set_autoload(skel->progs.read_task_plain, !sleepable);
+	err = tasks_bpf__load(skel);
+	if (err) {
+		tasks_bpf__destroy(skel);
+		errno = -err;
+		return NULL;
+	}
+	return skel;
+}
+
+static int say_why_not_loaded(struct error *e, int err)
+{
+	struct strbuf missing = STRBUF_INIT;
+
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		err = error__set(e, ENOENT,
+				 "this kernel has no BTF (/sys/kernel/btf/vmlinux); it must be built with "
+				 "CONFIG_DEBUG_INFO_BTF");
+	else if (caps__missing(CAPS_LOAD, &missing) == 0 && missing.len)
+		err = error__set(e, EPERM,
+				 "not permitted to load BPF programs: needs %s (or root); see --check",
+				 missing.data);
+	else
+		err = error__set(e, EOPNOTSUPP,
+				 "the kernel did not take the BPF programs (%s): it must be 5.10 or later "
+				 "and not locked down; see --check",
+				 strerror(err));
+	strbuf__free(&missing);
+	return err;
+}
+
+static int handle_sample(void *arg, void *data, size_t size)
+{
+	const struct pmp_sample *sample = data;
+	struct tasks *t = arg;
+	struct task_record record;
+
+	if (size < sizeof(*sample) || sample->task.stack_len > sizeof(sample->stack) ||
+	    sample->task.n_kernel > PMP_KERNEL_FRAMES)
+		return -EBADMSG;
+	record = (struct task_record){
+		.task = &sample->task,
+		.kernel = sample->kernel,
+		.stack = sample->stack,
+	};
+	return t->sample_fn(&record, t->sample_arg);
+}
+
+struct tasks *tasks__new(const struct tasks_options *options, struct error *e)
+{
+	struct tasks *t = calloc(1, sizeof(*t));
+	int err = 0;
+
+	if (!t) {
+		error__set(e, ENOMEM, "out of memory");
+		return NULL;
+	}
+	libbpf_set_print(quiet);
+	t->sleepable = !options->plain;
+	t->skel = load(t->sleepable);
+	/* not for want of rights: then the plain one would fail just the same, and say less */
+	if (!t->skel && t->sleepable && errno != EPERM && errno != ENOENT) {
+		t->sleepable = false;
+		t->skel = load(false);
+	}
+	if (!t->skel) {
+		err = say_why_not_loaded(e, errno);
+		goto out;
+	}
+	t->skel->bss->with_kernel = options->kernel_stacks;
+	t->n_cpus = libbpf_num_possible_cpus();
+	if (t->n_cpus <= 0) {
+		err = -ENODEV;
+		goto out;
+	}
+	t->perf_fds = malloc(sizeof(int) * (size_t)t->n_cpus);
+	t->buffer = malloc(READ_SIZE);
+	if (!t->perf_fds || !t->buffer) {
+		err = -ENOMEM;
+		goto out;
+	}
+	for (int i = 0; i < t->n_cpus; i++)
+		t->perf_fds[i] = -1;
+	t->ring = ring_buffer__new(bpf_map__fd(t->skel->maps.samples), handle_sample, t, NULL);
+	if (!t->ring)
+		err = -errno;
+out:
+	if (err) {
+		if (!e || !e->text)
+			error__set(e, -err, "cannot set up the capture: %s", strerror(-err));
+		tasks__free(t);
+		errno = -err;
+		return NULL;
+	}
+	return t;
+}
+
+void tasks__free(struct tasks *t)
+{
+	if (!t)
+		return;
+	if (t->perf_fds)
+		tasks__stop_sampling(t);
+	bpf_link__destroy(t->link);
+	ring_buffer__free(t->ring);
+	tasks_bpf__destroy(t->skel);
+	free(t->perf_fds);
+	free(t->buffer);
+	free(t);
+}
+
+bool tasks__sleepable(const struct tasks *t)
+{
+	return t->sleepable;
+}
+
+/* Make t->link iterate over `pid`. */
+static int attach(struct tasks *t, pid_t pid)
+{
+	union bpf_iter_link_info info = {.task.pid = (uint32_t)pid};
+	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
+		    .link_info_len = sizeof(info));
+	struct bpf_program *program = t->sleepable ? t->skel->progs.read_task_sleepable
+						   : t->skel->progs.read_task_plain;
+
+	if (t->link && t->link_pid == pid)
+		return 0;
+	bpf_link__destroy(t->link);
+	t->skel->bss->filter_tgid = 0;
+	t->link = bpf_program__attach_iter(program, &options);
+	if (!t->link && errno != ESRCH) {
+		/* before 6.1 the kernel has no filter: walk all tasks, take those of pid */
+		t->skel->bss->filter_tgid = (uint32_t)pid;
+		t->link = bpf_program__attach_iter(program, NULL);
+	}
+	if (!t->link)
+		return -errno;
+	t->link_pid = pid;
+	return 0;
+}
+
+/* Hand out the whole records at the start of the buffer; returns how many bytes they had. */
+static int hand_out(const uint8_t *buffer, size_t have, task_fn fn, void *arg, size_t *ret_used)
+{
+	size_t used = 0;
+
+	while (have - used >= sizeof(struct pmp_task)) {
+		const struct pmp_task *task = (const void *)(buffer + used);
+		size_t len = sizeof(*task);
+		struct task_record record;
+		int err;
+
+		if (task->n_kernel > PMP_KERNEL_FRAMES ||
+		    task->stack_len > PMP_TASK_PAGES * PMP_PAGE)
+			return -EBADMSG;
+		record.task = task;
+		record.kernel = (const void *)(buffer + used + len);
+		len += task->n_kernel * sizeof(uint64_t);
+		record.stack = buffer + used + len;
+		len += task->stack_len;
+		if (have - used < len)
+			break;
+		used += len;
+		err = fn(&record, arg);
+		if (err)
+			return err;
+	}
+	*ret_used = used;
+	return 0;
+}
+
+int tasks__each(struct tasks *t, pid_t pid, bool only_wanted, bool with_memory, task_fn fn,
+		void *arg)
+{
+	size_t have = 0, used;
+	int fd, err;
+
+	err = attach(t, pid);
+	if (err)
+		return err;
+	t->skel->bss->only_wanted = only_wanted;
+	t->skel->bss->with_memory = with_memory;
+	fd = bpf_iter_create(bpf_link__fd(t->link));
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		ssize_t n = read(fd, t->buffer + have, READ_SIZE - have);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (n <= 0) {
+			err = n < 0 ? -errno : have ? -EBADMSG : 0;
+			break;
+		}
+		have += (size_t)n;
+		err = hand_out(t->buffer, have, fn, arg, &used);
+		if (err)
+			break;
+		have -= used;
+		memmove(t->buffer, t->buffer + used, have);
+	}
+	close(fd);
+	return err;
+}
+
+int tasks__want(struct tasks *t, uint32_t kernel_tid)
+{
+	uint32_t one = 1;
+
+	return bpf_map__update_elem(t->skel->maps.wanted, &kernel_tid, sizeof(kernel_tid), &one,
+				    sizeof(one), BPF_ANY);
+}
+
+void tasks__unwant(struct tasks *t, uint32_t kernel_tid)
+{
+	bpf_map__delete_elem(t->skel->maps.wanted, &kernel_tid, sizeof(kernel_tid), 0);
+}
+
+int tasks__start_sampling(struct tasks *t, uint64_t period_ns, struct error *e)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period_ns,
+	};
+	int program = bpf_program__fd(t->skel->progs.sample_running), opened = 0, err = 0;
+
+	for (int cpu = 0; cpu < t->n_cpus; cpu++) {
+		int fd;
+
+		if (t->perf_fds[cpu] >= 0)
+			continue;
+		fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		if (fd < 0) {
+			if (errno == ENODEV || errno == ENXIO)
+				continue; /* not online */
+			err = -errno;
+			break;
+		}
+		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
+			err = -errno;
+			close(fd);
+			break;
+		}
+		t->perf_fds[cpu] = fd;
+		opened++;
+	}
+	if (err) {
+		tasks__stop_sampling(t);
+		return error__set(e, -err, "cannot sample the CPUs: perf_event_open: %s",
+				  strerror(-err));
+	}
+	return opened ? 0 : -ENODEV;
+}
+
+void tasks__stop_sampling(struct tasks *t)
+{
+	for (int cpu = 0; cpu < t->n_cpus; cpu++) {
+		if (t->perf_fds[cpu] >= 0)
+			close(t->perf_fds[cpu]);
+		t->perf_fds[cpu] = -1;
+	}
+}
+
+int tasks__drain_samples(struct tasks *t, task_fn fn, void *arg)
+{
+	int err;
+
+	t->sample_fn = fn;
+	t->sample_arg = arg;
+	err = ring_buffer__consume(t->ring);
+	return err < 0 ? err : 0;
+}
+
+uint64_t tasks__samples_dropped(const struct tasks *t)
+{
+	return t->skel->bss->samples_dropped;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * find: from names to processes, by proc(5). Never by a substring: mysqld_exporter and
+ * mysqld_safe are not mysqld.
+ */
+#ifndef PMP_FIND_H
+#define PMP_FIND_H
+
+#include "base/error.h"
+#include "base/strbuf.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * The processes, in ascending order, whose executable's file name or whose command (the comm of
+ * the thread group leader, of which the kernel keeps 15 bytes) is exactly `name`; find__comm()
+ * goes by the command alone. This process, kernel threads and zombies are left out. *ret_pids is
+ * the caller's to free, NULL if there is none. Return 0 or -errno.
+ */
+int find__binary(const char *name, pid_t **ret_pids, size_t *ret_n);
+int find__comm(const char *name, pid_t **ret_pids, size_t *ret_n);
+
+/* Whether `pid` is a process whose stacks can be read: there, no zombie, no kernel thread, not
+ * 32-bit, not merely a thread. Returns 0 or -errno with `e` set. */
+int find__check(pid_t pid, struct error *e);
+
+/* Append `PID 1201 mysql, since Nov 19 21:05, /usr/sbin/mysqld --port=3306`, in local time, all
+ * of it printable. Reading the command line takes the process' memory lock. Returns 0 or -errno. */
+int find__describe(pid_t pid, struct strbuf *ret_text);
+
+/* When the process started, in clock ticks since boot: with the pid, what identifies it. Returns
+ * 0 or -errno. */
+int find__start_time(pid_t pid, uint64_t *ret_ticks);
+
+/* How many threads /proc lists, or -errno. */
+long find__threads(pid_t pid);
+
+#endif
