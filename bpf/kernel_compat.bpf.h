@@ -85,19 +85,36 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-/* bpf_task_pt_regs() is known from 5.15 on; asked of the running kernel, not of our headers. */
-enum bpf_func_id___pmp { BPF_FUNC_task_pt_regs___pmp = 175 };
+/* These helpers are known from 5.11 and 5.15 on; asked of the running kernel, not of our headers. */
+enum bpf_func_id___pmp {
+	BPF_FUNC_get_current_task_btf___pmp = 158,
+	BPF_FUNC_task_pt_regs___pmp = 175,
+};
 
-/* Kernel stacks of x86-64 are 16 KiB wherever the helper is missing. */
+/* Kernel stacks of x86-64 are 16 KiB wherever the helpers are missing. */
 #define PMP_THREAD_SIZE 16384
+
+static __always_inline struct pt_regs *regs_at_stack_top(const struct task_struct *task)
+{
+	return (struct pt_regs *)(BPF_CORE_READ(task, stack) + PMP_THREAD_SIZE -
+				  sizeof(struct pt_regs));
+}
 
 /* The user registers that the kernel saved when the task last entered it. */
 static __always_inline struct pt_regs *task_user_regs(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id___pmp, BPF_FUNC_task_pt_regs___pmp))
 		return (struct pt_regs *)bpf_task_pt_regs(task);
-	return (struct pt_regs *)(BPF_CORE_READ(task, stack) + PMP_THREAD_SIZE -
-				  sizeof(struct pt_regs));
+	return regs_at_stack_top(task);
+}
+
+/* The same of the current task. */
+static __always_inline struct pt_regs *current_user_regs(void)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id___pmp, BPF_FUNC_task_pt_regs___pmp) &&
+	    bpf_core_enum_value_exists(enum bpf_func_id___pmp, BPF_FUNC_get_current_task_btf___pmp))
+		return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return regs_at_stack_top((void *)bpf_get_current_task());
 }
 
 static __always_inline unsigned int task_state(const struct task_struct *task)

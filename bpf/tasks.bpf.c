@@ -209,7 +209,7 @@ int sample_running(struct bpf_perf_event_data *ctx)
 	s->task.switches = switch_count(task);
 	if ((ctx->regs.cs & 3) == 3) {
 		put_regs(&s->task, &ctx->regs);
-	} else if (!bpf_probe_read_kernel(&regs, sizeof(regs), task_user_regs(task))) {
+	} else if (!bpf_probe_read_kernel(&regs, sizeof(regs), current_user_regs())) {
 		put_regs(&s->task, &regs);
 		if (with_kernel) {
 			n = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
