@@ -24,6 +24,7 @@ enum stack_end {
 struct raw_frame {
 	uint64_t pc; /* address in the target as found: a return address unless `exact` */
 	bool exact;  /* name the code at pc; otherwise pc is a return address: name pc - 1 */
+	bool signal; /* pc lies in the trampoline that a signal handler returns to */
 };
 
 struct raw_sample {

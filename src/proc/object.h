@@ -11,6 +11,7 @@
 #ifndef PMP_OBJECT_H
 #define PMP_OBJECT_H
 
+#include "proc/elf_file.h"
 #include "proc/maps.h"
 
 #include <libelf.h>
@@ -53,6 +54,9 @@ bool objects__executable(const struct objects *o, uint64_t addr);
 /* The libelf handle (read by pread, never mmap: a file that is cut while we read must not kill
  * us). Owned by the object. */
 Elf *object__elf(struct object *obj);
+
+/* The same file through bounds-checked access; owned by the object. */
+struct elf_file *object__file(struct object *obj);
 
 /* Returns 0, or -ENOENT where the object has none. */
 int object__eh_frame(struct object *obj, struct object_eh_frame *ret_bytes);

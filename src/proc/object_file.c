@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "proc/object_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct object_file_id file_id(const struct stat *st)
+{
+	return (struct object_file_id){
+		.dev = st->st_dev,
+		.inode = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.mtime_s = st->st_mtim.tv_sec,
+		.mtime_ns = st->st_mtim.tv_nsec,
+	};
+}
+
+bool object_file__same(const struct object_file_id *a, const struct object_file_id *b)
+{
+	return a->inode && a->dev == b->dev && a->inode == b->inode && a->size == b->size &&
+	       a->mtime_s == b->mtime_s && a->mtime_ns == b->mtime_ns;
+}
+
+/* Takes `path_fd`, which is an O_PATH descriptor: looking at it has no effect on the file. */
+static int reopen_regular(int path_fd, struct object_file_id *ret_id)
+{
+	char name[64];
+	struct stat st;
+	int fd = -EINVAL;
+
+	if (fstat(path_fd, &st)) {
+		fd = -errno;
+	} else if (S_ISREG(st.st_mode)) {
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", path_fd);
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (fd < 0)
+			fd = -errno;
+		else
+			*ret_id = file_id(&st);
+	}
+	close(path_fd);
+	return fd;
+}
+
+int object_file__open_regular(int dir_fd, const char *path, struct object_file_id *ret_id)
+{
+	int fd = openat(dir_fd, path, O_PATH | O_CLOEXEC);
+
+	return fd < 0 ? -errno : reopen_regular(fd, ret_id);
+}
+
+int object_file__open_mapped(pid_t pid, const struct mapping *m, struct object_file_id *ret_id)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), "/proc/%d/map_files/%llx-%llx", (int)pid,
+		 (unsigned long long)m->start, (unsigned long long)m->end);
+	return object_file__open_regular(AT_FDCWD, name, ret_id);
+}
+
+int object_file__open_path(pid_t pid, const char *path, struct object_file_id *ret_id)
+{
+	/* a container's absolute symbolic links mean its own root, not ours */
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	char name[64];
+	int root, fd;
+
+	if (path[0] != '/')
+		return -ENOENT;
+	snprintf(name, sizeof(name), "/proc/%d/root", (int)pid);
+	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	fd = fd < 0 ? -errno : reopen_regular(fd, ret_id);
+	close(root);
+	return fd;
+}
+
+int object_file__exe(pid_t pid, struct object_file_id *ret_id)
+{
+	char name[64];
+	struct stat st;
+
+	snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
+	if (stat(name, &st))
+		return -errno;
+	*ret_id = file_id(&st);
+	return 0;
+}
+
+bool object_file__same_build_id(const struct elf_file *a, const struct elf_file *b)
+{
+	size_t a_len, b_len;
+	const uint8_t *a_id = elf_file__build_id(a, &a_len);
+	const uint8_t *b_id = elf_file__build_id(b, &b_len);
+
+	return a_id && b_id && a_len == b_len && !memcmp(a_id, b_id, a_len);
+}
