@@ -3,10 +3,10 @@
 
 #include "base/error.h"
 #include "capture/caps.h"
-#include "capture/memory.h"
 #include "capture/tasks.h"
 #include "proc/find.h"
 #include "proc/maps.h"
+#include "proc/memory.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -128,26 +128,22 @@ static void check_kernel_symbols(struct strbuf *out)
 	free(line);
 }
 
-/* A word of the process: the first of its first readable mapping. */
+/* A byte of the process: the first of its first readable mapping. */
 static int read_something(pid_t pid)
 {
 	struct maps *maps = maps__read(pid);
-	struct memory *memory = memory__new(pid);
 	const struct mapping *mappings;
 	int err = maps ? -EFAULT : -errno;
-	uint64_t word;
 	size_t n = 0;
+	char byte;
 
 	mappings = maps ? maps__all(maps, &n) : NULL;
-	for (size_t i = 0; memory && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (!mappings[i].readable)
 			continue;
-		memory__set_maps(memory, maps);
-		memory__start(memory, 0, NULL, 0);
-		err = memory__read_word(memory, mappings[i].start, &word);
+		err = memory__read(&pid, mappings[i].start, &byte, 1);
 		break;
 	}
-	memory__free(memory);
 	maps__free(maps);
 	return err;
 }

@@ -3,7 +3,8 @@
 
 #include "base/strbuf.h"
 #include "capture/caps.h"
-#include "capture/memory.h"
+#include "capture/stack_memory.h"
+#include "proc/find.h"
 #include "unwind/step.h"
 
 #include <errno.h>
@@ -14,9 +15,10 @@
 
 struct target {
 	pid_t pid;
+	pid_t tid; /* a thread of it that lives, for /proc and process_vm_readv */
 	struct maps *maps;
 	struct objects *objects;
-	struct memory *memory;
+	struct stack_memory *memory;
 	bool maps_are_new; /* read again since the snapshot began: once is enough */
 };
 
@@ -26,9 +28,9 @@ struct target *target__new(pid_t pid)
 
 	if (!t)
 		return NULL;
-	t->pid = pid;
+	t->pid = t->tid = pid;
 	t->objects = objects__new(pid);
-	t->memory = memory__new(pid);
+	t->memory = stack_memory__new();
 	if (!t->objects || !t->memory) {
 		target__free(t);
 		errno = ENOMEM;
@@ -42,7 +44,7 @@ void target__free(struct target *t)
 	if (!t)
 		return;
 	objects__free(t->objects);
-	memory__free(t->memory);
+	stack_memory__free(t->memory);
 	maps__free(t->maps);
 	free(t);
 }
@@ -59,7 +61,7 @@ struct objects *target__objects(struct target *t)
 
 static int replace_maps(struct target *t)
 {
-	struct maps *maps = maps__read(t->pid);
+	struct maps *maps = maps__read(t->tid);
 	int err;
 
 	if (!maps)
@@ -69,7 +71,7 @@ static int replace_maps(struct target *t)
 		maps__free(maps);
 		return err;
 	}
-	memory__set_maps(t->memory, maps);
+	stack_memory__set_maps(t->memory, maps);
 	maps__free(t->maps);
 	t->maps = maps;
 	return 0;
@@ -78,8 +80,15 @@ static int replace_maps(struct target *t)
 int target__read_maps(struct target *t, struct error *e)
 {
 	struct strbuf missing = STRBUF_INIT;
-	int err = replace_maps(t);
+	pid_t tid = find__live_thread(t->pid);
+	int err = tid < 0 ? (int)tid : 0;
 
+	if (!err) {
+		t->tid = tid;
+		objects__set_thread(t->objects, tid);
+		stack_memory__set_thread(t->memory, tid);
+		err = replace_maps(t);
+	}
 	t->maps_are_new = false;
 	if (err == -EACCES || err == -EPERM) {
 		caps__missing(CAPS_TARGET, &missing);
@@ -148,7 +157,7 @@ static int read_word(void *arg, uint64_t addr, uint64_t *ret_word)
 {
 	struct target *t = arg;
 
-	return memory__read_word(t->memory, addr, ret_word);
+	return stack_memory__read_word(t->memory, addr, ret_word);
 }
 
 enum stack_end target__unwind(struct target *t, const struct task_record *record,
@@ -168,9 +177,9 @@ enum stack_end target__unwind(struct target *t, const struct task_record *record
 		*ret_live = false;
 		return STACK_BROKEN;
 	}
-	memory__start(t->memory, task->regs[CFI_RSP] & ~(uint64_t)7, record->stack,
+	stack_memory__start(t->memory, task->regs[CFI_RSP] & ~(uint64_t)7, record->stack,
 		      task->stack_len);
 	end = unwind__stack(&space, &regs, max_frames, ret_frames, ret_n);
-	*ret_live = memory__read_live(t->memory);
+	*ret_live = stack_memory__read_live(t->memory);
 	return end;
 }

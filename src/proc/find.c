@@ -313,6 +313,30 @@ int find__start_time(pid_t pid, uint64_t *ret_ticks)
 	return err;
 }
 
+pid_t find__live_thread(pid_t pid)
+{
+	struct stat_fields fields;
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	if (read_stat(pid, &fields) == 0 && !strchr("ZXx", fields.state))
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return -ESRCH;
+	pid = -ESRCH;
+	while (pid < 0 && (entry = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && read_stat(tid, &fields) == 0 && !strchr("ZXx", fields.state))
+			pid = tid;
+	}
+	closedir(dir);
+	return pid;
+}
+
 long find__threads(pid_t pid)
 {
 	char path[64];

@@ -34,6 +34,13 @@ int find__describe(pid_t pid, struct strbuf *ret_text);
  * 0 or -errno. */
 int find__start_time(pid_t pid, uint64_t *ret_ticks);
 
+/*
+ * A thread of the process that has its address space: the leader, or, where main() has left by
+ * pthread_exit() and the leader is a zombie, another. /proc/TID serves its maps, files and memory
+ * as /proc/PID would. Returns its id, or -ESRCH.
+ */
+pid_t find__live_thread(pid_t pid);
+
 /* How many threads /proc lists, or -errno. */
 long find__threads(pid_t pid);
 

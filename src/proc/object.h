@@ -36,6 +36,10 @@ struct object_eh_frame { /* see unwind/eh_frame.h; the bytes live as long as the
 struct objects *objects__new(pid_t pid);
 void objects__free(struct objects *o);
 
+/* Read by way of this thread of the process: its leader may have left before the others did, and
+ * has no memory then. */
+void objects__set_thread(struct objects *o, pid_t tid);
+
 /* Take note of new mappings (a dlopen between two iterations). Objects already found stay. */
 int objects__set_maps(struct objects *o, const struct maps *maps);
 

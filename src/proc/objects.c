@@ -106,9 +106,16 @@ int objects__set_maps(struct objects *o, const struct maps *maps)
 	o->places = places;
 	o->paths = paths;
 	o->n = n;
+	/* an exec changes all of it */
 	linkmap__free(o->linkmap);
 	o->linkmap = NULL;
+	o->started = false;
 	return 0;
+}
+
+void objects__set_thread(struct objects *o, pid_t tid)
+{
+	o->pid = tid;
 }
 
 static struct place *find_place(const struct objects *o, uint64_t addr)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "capture/memory.h"
+#include "capture/stack_memory.h"
+
+#include "proc/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #define PAGE	4096
 #define N_PAGES 16 /* a deep stack is read upwards: a few pages serve all of its frames */
@@ -15,8 +16,8 @@ struct page {
 	uint8_t bytes[PAGE];
 };
 
-struct memory {
-	pid_t pid;
+struct stack_memory {
+	pid_t tid;
 	const struct maps *maps;
 	uint64_t base;
 	const uint8_t *copy;
@@ -25,26 +26,27 @@ struct memory {
 	struct page pages[N_PAGES]; /* direct-mapped by page number */
 };
 
-struct memory *memory__new(pid_t pid)
+struct stack_memory *stack_memory__new(void)
 {
-	struct memory *m = calloc(1, sizeof(*m));
-
-	if (m)
-		m->pid = pid;
-	return m;
+	return calloc(1, sizeof(struct stack_memory));
 }
 
-void memory__free(struct memory *m)
+void stack_memory__free(struct stack_memory *m)
 {
 	free(m);
 }
 
-void memory__set_maps(struct memory *m, const struct maps *maps)
+void stack_memory__set_thread(struct stack_memory *m, pid_t tid)
+{
+	m->tid = tid;
+}
+
+void stack_memory__set_maps(struct stack_memory *m, const struct maps *maps)
 {
 	m->maps = maps;
 }
 
-void memory__start(struct memory *m, uint64_t base, const uint8_t *copy, size_t len)
+void stack_memory__start(struct stack_memory *m, uint64_t base, const uint8_t *copy, size_t len)
 {
 	m->base = base;
 	m->copy = copy;
@@ -54,24 +56,19 @@ void memory__start(struct memory *m, uint64_t base, const uint8_t *copy, size_t 
 		m->pages[i].err = 1;
 }
 
-static const struct page *page_at(struct memory *m, uint64_t addr)
+static const struct page *page_at(struct stack_memory *m, uint64_t addr)
 {
 	uint64_t start = addr & ~(uint64_t)(PAGE - 1);
 	struct page *page = &m->pages[start / PAGE % N_PAGES];
-	struct iovec local = {.iov_base = page->bytes, .iov_len = PAGE};
-	/* an address of another process: it is never dereferenced here */
-	struct iovec remote = {.iov_base = (void *)(uintptr_t)start, .iov_len = PAGE}; // NOLINT
-	ssize_t n;
 
 	if (page->err == 1 || page->addr != start) {
-		n = process_vm_readv(m->pid, &local, 1, &remote, 1, 0);
 		page->addr = start;
-		page->err = n < 0 ? -errno : n == PAGE ? 0 : -EFAULT;
+		page->err = memory__read(&m->tid, start, page->bytes, PAGE);
 	}
 	return page;
 }
 
-static int read_live(struct memory *m, uint64_t addr, uint8_t *bytes, size_t len)
+static int read_live(struct stack_memory *m, uint64_t addr, uint8_t *bytes, size_t len)
 {
 	const struct mapping *mapping;
 
@@ -94,7 +91,7 @@ static int read_live(struct memory *m, uint64_t addr, uint8_t *bytes, size_t len
 	return 0;
 }
 
-int memory__read_word(struct memory *m, uint64_t addr, uint64_t *ret_word)
+int stack_memory__read_word(struct stack_memory *m, uint64_t addr, uint64_t *ret_word)
 {
 	uint8_t bytes[sizeof(uint64_t)];
 	int err;
@@ -112,7 +109,7 @@ int memory__read_word(struct memory *m, uint64_t addr, uint64_t *ret_word)
 	return 0;
 }
 
-bool memory__read_live(const struct memory *m)
+bool stack_memory__read_live(const struct stack_memory *m)
 {
 	return m->live;
 }
