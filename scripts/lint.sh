@@ -1,0 +1,32 @@
+#!/bin/sh
+# Static checks: the format of C files, line lengths, cppcheck, shellcheck. Tools that are not
+# installed are named and fail the run.
+set -u
+cd "$(dirname "$0")/.."
+bad=0
+
+need() {
+	command -v "$1" >/dev/null 2>&1 && return 0
+	echo "lint: $1 is not installed (scripts/install-deps.sh --test installs it)" >&2
+	bad=1
+	return 1
+}
+
+long=$(grep -nE '^.{101,}$' src/*.c src/*/*.[ch] bpf/*.[ch] | awk -F: '{ print $1 ":" $2 }')
+tabs=$(for f in src/*.c src/*/*.[ch] bpf/*.[ch]; do
+	expand -t 8 "$f" | awk -v f="$f" 'length($0) > 100 { print f ":" NR }'
+done)
+if [ -n "$long$tabs" ]; then
+	printf 'longer than 100 columns:\n%s\n%s\n' "$long" "$tabs"
+	bad=1
+fi
+if need cppcheck; then
+	cppcheck --quiet --std=c11 --enable=warning,portability --inline-suppr \
+		--suppress=missingIncludeSystem --suppress=unknownMacro --error-exitcode=1 \
+		-Isrc -I. -D__x86_64__ src || bad=1
+fi
+if need shellcheck; then
+	find . -name '*.sh' -not -path './build/*' -print0 | xargs -0 shellcheck || bad=1
+fi
+[ $bad -eq 0 ] && echo "lint: ok"
+exit $bad

@@ -1,0 +1,143 @@
+#!/usr/bin/env bats
+# Bad input gets one line on standard error, status 1, and nothing on standard output.
+
+setup() {
+	pmp=$BATS_TEST_DIRNAME/../../${B:-build}/bpf-pmp
+	cd "$BATS_TEST_TMPDIR"
+}
+
+teardown() {
+	[ -z "${pid:-}" ] || kill -9 "$pid" 2>/dev/null || true
+}
+
+# refused WORDS ARGUMENT...: it fails as it should, and its one line holds WORDS
+refused() {
+	local words=$1 status=0
+	shift
+	"$pmp" "$@" >out 2>err || status=$?
+	cat err
+	[ "$status" -eq 1 ]
+	[ ! -s out ]
+	[ "$(wc -l <err)" -eq 1 ]
+	grep -qF -- "$words" err
+	grep -q '^bpf-pmp: ' err
+}
+
+@test "bad options name the option and the value" {
+	refused "--pid takes a whole number from 1 to 2147483647, not 'x'" -p x
+	refused "--interval takes a number of seconds from 0 to 1000000 (0.5 will do), not 'soon'" -s soon
+	refused "there is no option '--frobnicate'" --frobnicate
+	refused "--lines needs a value" -l
+	refused "--format takes pmp or folded, not 'svg'" --format=svg
+}
+
+@test "control characters in an argument do not reach the terminal" {
+	refused "not 'a?[31mb'" -p "$(printf 'a\033[31mb')"
+}
+
+@test "no such process" {
+	refused "no process has the PID 2147483646" -p 2147483646
+	refused "no process is named pmp_no_such_server; give -p PID" -b pmp_no_such_server
+	refused "no process has the command pmp_no_such_server" --comm pmp_no_such_server
+}
+
+@test "a kernel thread" {
+	[ "$(awk '{ print $9 }' /proc/2/stat)" != 0 ]
+	refused "process 2 is a kernel thread" -p 2
+}
+
+@test "a zombie" {
+	sh -c 'true & exec sleep 100' 3>&- &
+	pid=$!
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		zombie=$(ps -o pid= --ppid "$pid" | tr -d ' ')
+		[ -n "$zombie" ] && grep -q '^State:	Z' "/proc/$zombie/status" && break
+		sleep 0.1
+	done
+	refused "process $zombie is a zombie" -p "$zombie"
+}
+
+@test "a thread that is not a process" {
+	"$BATS_TEST_DIRNAME/../../${B:-build}/fixtures/threads" many 2 >ready 3>&- &
+	pid=$!
+	while ! grep -q ready ready; do sleep 0.05; done
+	tid=$(ls "/proc/$pid/task" | grep -vx "$pid" | head -n 1)
+	refused "$tid is a thread of process $pid; give -p $pid" -p "$tid"
+}
+
+@test "a 32-bit process" {
+	"$BATS_TEST_DIRNAME/../../${B:-build}/fixtures/i386" >ready 3>&- &
+	pid=$!
+	sleep 0.2
+	refused "process $pid is a 32-bit program" -p "$pid"
+}
+
+@test "standard output is full or closed" {
+	"$BATS_TEST_DIRNAME/../../${B:-build}/fixtures/threads" many 2 >ready 3>&- &
+	pid=$!
+	while ! grep -q ready ready; do sleep 0.05; done
+	run sh -c "'$pmp' -p $pid 2>err >/dev/full"
+	[ "$status" -eq 1 ]
+	grep -qx 'bpf-pmp: cannot write to standard output: No space left on device' err
+	run sh -c "'$pmp' -p $pid 2>err >&-"
+	[ "$status" -eq 1 ]
+	grep -qx 'bpf-pmp: cannot write to standard output: Bad file descriptor' err
+	run sh -c "'$pmp' --help 2>err >/dev/full"
+	[ "$status" -eq 1 ]
+	grep -q 'cannot write to standard output' err
+}
+
+@test "files that cannot be written are found out before the capture" {
+	refused "cannot write no/such/file: No such file or directory" -p $$ -k no/such/file
+	refused "cannot write no/such/file: No such file or directory" -p $$ -o no/such/file
+}
+
+@test "a bad regular expression" {
+	refused "--tids" -p $$ -t '(('
+}
+
+@test "without rights it names what is missing" {
+	chmod 755 "$BATS_TEST_TMPDIR"
+	touch out err
+	chmod 666 out err
+	run setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all \
+		"$pmp" -p 1
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[ "${#lines[@]}" -eq 1 ]
+	[[ $output == *"needs CAP_BPF and CAP_PERFMON (or root); see --check"* ]]
+	run setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=+bpf,+perfmon \
+		--ambient-caps=+bpf,+perfmon "$pmp" -p 1
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[ "${#lines[@]}" -eq 1 ]
+	[[ $output == *"CAP_SYS_PTRACE"* ]]
+}
+
+@test "several processes of one name are listed, and none is taken" {
+	cp "$(command -v sleep)" pmp_twins
+	./pmp_twins 100 3>&- &
+	first=$!
+	./pmp_twins 101 3>&- &
+	second=$!
+	run "$pmp" -b pmp_twins
+	kill -9 "$first" "$second"
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[ "${lines[0]}" = "bpf-pmp: 2 processes are named pmp_twins; give one with -p, or take all with --comm pmp_twins:" ]
+	[[ ${lines[1]} =~ ^\ \ \ \ PID\ $first\ [a-z0-9_]+,\ since\ [A-Z][a-z]+\ +[0-9]+\ [0-9:]+,\ ./pmp_twins\ 100$ ]]
+	[[ ${lines[2]} =~ ^\ \ \ \ PID\ $second\ .*\ ./pmp_twins\ 101$ ]]
+}
+
+@test "relatives of mysqld are not mysqld" {
+	cp "$(command -v sleep)" mysqld_exporter
+	cp "$(command -v sleep)" mysqld_safe
+	./mysqld_exporter 100 3>&- &
+	first=$!
+	./mysqld_safe 100 3>&- &
+	second=$!
+	run "$pmp" -b mysqld
+	kill -9 "$first" "$second"
+	[ "$status" -eq 1 ]
+	[ "$output" = "bpf-pmp: no process is named mysqld; give -p PID, or another name with -b" ]
+}

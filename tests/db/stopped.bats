@@ -1,0 +1,58 @@
+#!/usr/bin/env bats
+# MariaDB under sysbench with 64 connections, stopped: every frame's address equals eu-stack's.
+
+load ../live/lib
+
+setup_file() {
+	export BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR
+	start_mariadb "$BATS_FILE_TMPDIR/db"
+	start_sysbench 64 300
+	sleep 3
+	declare -p mariadb_pid mariadb_socket sysbench_pid >"$BATS_FILE_TMPDIR/pids"
+}
+
+setup() {
+	. "$BATS_FILE_TMPDIR/pids"
+	pmp=$BATS_TEST_DIRNAME/../../${B:-build}/bpf-pmp
+	cd "$BATS_TEST_TMPDIR"
+}
+
+teardown_file() {
+	. "$BATS_FILE_TMPDIR/pids"
+	kill -CONT "$mariadb_pid" || true
+	stop_sysbench
+	stop_mariadb
+}
+
+compare_once() {
+	kill -STOP "$mariadb_pid"
+	sleep 0.3
+	"$pmp" -p "$mariadb_pid" -k ours >lines 2>err
+	eu-stack -n 0 -p "$mariadb_pid" >theirs 2>/dev/null || true
+	kill -CONT "$mariadb_pid"
+	[ ! -s err ] || { cat err; false; }
+	run "$BATS_TEST_DIRNAME/../tools/compare_eu_stack.sh" theirs ours
+	echo "$output" | tee -a "$BATS_FILE_TMPDIR/figures" >&3
+	[ "$status" -eq 0 ]
+	# all of the connections' threads were among them
+	[ "$(grep -c '^Thread ' ours)" -ge 65 ]
+	[ "$(grep -c '^Thread ' ours)" -eq "$(grep -c '^TID ' theirs)" ]
+	sleep 1
+}
+
+@test "stopped MariaDB, repetition 1 of 6: equal to eu-stack" { compare_once; }
+@test "stopped MariaDB, repetition 2 of 6: equal to eu-stack" { compare_once; }
+@test "stopped MariaDB, repetition 3 of 6: equal to eu-stack" { compare_once; }
+@test "stopped MariaDB, repetition 4 of 6: equal to eu-stack" { compare_once; }
+@test "stopped MariaDB, repetition 5 of 6: equal to eu-stack" { compare_once; }
+@test "stopped MariaDB, repetition 6 of 6: equal to eu-stack" { compare_once; }
+
+@test "Debian's pt-pmp makes the same lines of the saved samples" {
+	"$pmp" -p "$mariadb_pid" -k saved >ours 2>err
+	pt-pmp saved >theirs
+	tail -n +2 ours | LC_ALL=C sort >ours.sorted
+	LC_ALL=C sort theirs >theirs.sorted
+	diff ours.sorted theirs.sorted
+	# and in the same order, in the locale of both
+	tail -n +2 ours | diff - theirs
+}

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Runs each fuzzer for a while: tests/fuzz/run.sh SECONDS PROGRAM... New inputs go to the build
+# folder; the corpus under tests/fuzz/corpus stays as it is. A finding is kept, named and fails.
+set -u
+cd "$(dirname "$0")/../.."
+seconds=$1
+shift
+failed=0
+for program in "$@"; do
+	name=${program##*/fuzz_}
+	found=${B:-build}/fuzz/$name
+	mkdir -p "$found"
+	echo "fuzzing $name for $seconds s"
+	"$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		-artifact_prefix="$found/finding-" "$found" "tests/fuzz/corpus/$name" \
+		>"$found.log" 2>&1
+	status=$?
+	grep -E '^stat::(number_of_executed_units|peak_rss_mb)' "$found.log"
+	if [ $status -ne 0 ]; then
+		tail -n 40 "$found.log"
+		echo "fuzz_$name: a finding, kept as $(ls "$found"/finding-* 2>/dev/null | head -n 1)"
+		failed=1
+	fi
+done
+[ $failed -eq 0 ] && echo "no findings"
+exit $failed

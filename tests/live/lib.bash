@@ -1,0 +1,249 @@
+# shellcheck shell=bash
+# What the bats files and the bench share: fixtures, their expected stacks, MariaDB and sysbench.
+# Every process is ended by the pid that it was started with. Files go to BATS_TEST_TMPDIR. The
+# build directory is $B (build).
+
+lib_top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+lib_fixtures=$(cd "$lib_top" && cd "${B:-build}" 2>/dev/null && pwd)/fixtures
+lib_expected=$lib_top/tests/fixtures/expected
+
+lib_fail() {
+	echo "$*" >&2
+	return 1
+}
+
+# lib_gone PID: it is no more, or is a zombie, and not one whose other threads live on
+lib_gone() {
+	local state
+	state=$(awk '/^State:/ { state = $2 } /^Threads:/ { print state, $2 }' \
+		"/proc/$1/status" 2>/dev/null) || true
+	[ -z "$state" ] || [[ $state == [ZX]" 1" ]]
+}
+
+# lib_end PID SIGNAL SECONDS: asks, waits, and then insists
+lib_end() {
+	local i
+	kill -CONT "$1" 2>/dev/null || true
+	kill "-$2" "$1" 2>/dev/null || true
+	for ((i = 0; i < $3 * 50; i++)); do
+		lib_gone "$1" && break
+		sleep 0.02
+	done
+	lib_gone "$1" || kill -KILL "$1" 2>/dev/null || true
+}
+
+# start_fixture NAME [ARGUMENT...]: sets fixture_pid, fixture_out (what it printed) and
+# fixture_child (the process that it named by `pid child N`, if any)
+start_fixture() {
+	local i
+	fixture_out=$BATS_TEST_TMPDIR/fixture.out
+	fixture_child=
+	[ -x "$lib_fixtures/$1" ] || lib_fail "$lib_fixtures/$1 is not built" || return 1
+	: >"$fixture_out"
+	TMPDIR=$BATS_TEST_TMPDIR "$lib_fixtures/$1" "${@:2}" \
+		>"$fixture_out" 2>"$BATS_TEST_TMPDIR/fixture.err" </dev/null 3>&- &
+	fixture_pid=$!
+	disown "$fixture_pid" # no word of its end from the shell
+	for ((i = 0; i < 1500; i++)); do
+		if grep -aqx ready "$fixture_out"; then
+			fixture_child=$(sed -n 's/^pid child //p' "$fixture_out")
+			return 0
+		fi
+		lib_gone "$fixture_pid" && break
+		sleep 0.02
+	done
+	cat "$fixture_out" "$BATS_TEST_TMPDIR/fixture.err" >&2
+	stop_fixture
+	lib_fail "the fixture $* did not come to be ready"
+}
+
+stop_fixture() {
+	[ -n "${fixture_pid:-}" ] || return 0
+	lib_end "$fixture_pid" KILL 5
+	fixture_pid=
+}
+
+# the fixture `threads gap`: start the measurement afresh; the longest gap since then, microseconds
+reset_gap() {
+	kill -USR1 "$fixture_pid"
+	sleep 0.05
+}
+
+longest_gap() {
+	local i before
+	before=$(grep -c '^gap ' "$fixture_out") || true
+	kill -USR2 "$fixture_pid"
+	for ((i = 0; i < 500; i++)); do
+		if [ "$(grep -c '^gap ' "$fixture_out")" -gt "$before" ]; then
+			sed -n 's/^gap //p' "$fixture_out" | tail -n 1
+			return 0
+		fi
+		sleep 0.02
+	done
+	lib_fail "the fixture did not say its longest gap"
+}
+
+# fixture_cases: every case of tests/fixtures/expected whose program is built: `CASE NAME
+# ARGUMENT...`
+fixture_cases() {
+	local file run
+	for file in "$lib_expected"/*; do
+		[ "${file##*/}" != README ] || continue
+		sed -n 's/^# run: //p' "$file" | while read -r run; do
+			[ -x "$lib_fixtures/${run%% *}" ] && echo "${file##*/} $run"
+		done
+	done
+	return 0
+}
+
+# case_field CASE FIELD: what a case says after `# FIELD: `, empty where it says nothing
+case_field() {
+	sed -n "s/^# $2: //p" "$lib_expected/$1"
+}
+
+# start_case CASE NAME ARGUMENT...: the fixture of a line of fixture_cases; sets target_pid
+start_case() {
+	start_fixture "${@:2}" || return 1
+	target_pid=$fixture_pid
+	if [ "$(case_field "$1" target)" = child ]; then
+		target_pid=$fixture_child
+		[ -n "$target_pid" ] || lib_fail "$1: no child was named"
+	fi
+}
+
+# expect_stacks CASE FILE: whether FILE, in the pmp format, shows what the case expects
+expect_stacks() {
+	local -a counts=() patterns=() seen=()
+	local count pattern alternative rest line i bad=0
+	while read -r count pattern; do
+		counts+=("$count")
+		patterns+=("$pattern")
+		seen+=(0)
+	done < <(awk '/^#/ || !NF { next }
+		{
+			while (match($0, /[^,{ ]+[{][0-9]+[}]/)) {
+				part = substr($0, RSTART, RLENGTH)
+				name = part
+				sub(/[{].*/, "", name)
+				n = part
+				gsub(/.*[{]|[}]/, "", n)
+				names = name
+				while (--n > 0)
+					names = names "," name
+				$0 = substr($0, 1, RSTART - 1) names substr($0, RSTART + RLENGTH)
+			}
+			print
+		}' "$lib_expected/$1")
+	while read -r count line; do
+		for ((i = 0; i < ${#patterns[@]}; i++)); do
+			rest="${patterns[i]} | "
+			while [ -n "$rest" ]; do
+				alternative=${rest%%" | "*}
+				rest=${rest#*" | "}
+				# shellcheck disable=SC2053 # it is a pattern
+				[[ $line == $alternative ]] && break 2
+			done
+		done
+		if [ "$i" -lt ${#patterns[@]} ]; then
+			seen[i]=$((seen[i] + count))
+		else
+			printf '%s: no pattern matches: %s %.400s\n' "$1" "$count" "$line" >&2
+			bad=1
+		fi
+	done < <(grep -aE '^ *[0-9]+ ' "$2")
+	for ((i = 0; i < ${#patterns[@]}; i++)); do
+		case ${counts[i]} in
+		'*') continue ;;
+		+) [ "${seen[i]}" -gt 0 ] && continue ;;
+		*) [ "${seen[i]}" -eq "${counts[i]}" ] && continue ;;
+		esac
+		printf '%s: %s expected, %s seen: %.400s\n' "$1" "${counts[i]}" "${seen[i]}" \
+			"${patterns[i]}" >&2
+		bad=1
+	done
+	return $bad
+}
+
+# start_mariadb DIR [OPTION...]: a server of its own in DIR, on a socket only; sets mariadb_pid and
+# mariadb_socket
+start_mariadb() {
+	local dir=$1 server i
+	shift
+	mkdir -p "$dir"
+	dir=$(cd "$dir" && pwd)
+	# a socket's path has to be short, wherever DIR is
+	mariadb_run=$(mktemp -d /tmp/pmp-db.XXXXXX)
+	mariadb_socket=$mariadb_run/sock
+	server=$(PATH=$PATH:/usr/sbin:/usr/libexec command -v mariadbd) ||
+		lib_fail "mariadbd is not installed" || return 1
+	if [ ! -d "$dir/data/mysql" ]; then
+		mkdir -p "$dir/data"
+		mariadb-install-db --no-defaults --datadir="$dir/data" --user=root \
+			--auth-root-authentication-method=normal --skip-test-db \
+			>"$dir/install.log" 2>&1 </dev/null 3>&- ||
+			{ tail -n 20 "$dir/install.log" >&2; return 1; }
+	fi
+	"$server" --no-defaults --datadir="$dir/data" --user=root --skip-networking \
+		--socket="$mariadb_socket" --pid-file="$dir/pid" --max-connections=600 \
+		--innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=2 "$@" \
+		>"$dir/server.log" 2>&1 </dev/null 3>&- &
+	mariadb_pid=$!
+	disown "$mariadb_pid"
+	for ((i = 0; i < 300; i++)); do
+		if mariadb --no-defaults -S "$mariadb_socket" -u root -e 'select 1' \
+			>/dev/null 2>&1 3>&-; then
+			return 0
+		fi
+		lib_gone "$mariadb_pid" && break
+		sleep 0.1
+	done
+	tail -n 20 "$dir/server.log" >&2
+	stop_mariadb
+	lib_fail "mariadbd did not come up"
+}
+
+stop_mariadb() {
+	[ -n "${mariadb_pid:-}" ] || return 0
+	lib_end "$mariadb_pid" TERM 15
+	mariadb_pid=
+	[ -z "${mariadb_socket:-}" ] || rm -rf "${mariadb_socket%/sock}"
+}
+
+# run_sysbench COMMAND OPTION...: on the server that start_mariadb started
+run_sysbench() {
+	exec sysbench oltp_read_write --db-driver=mysql --mysql-socket="$mariadb_socket" \
+		--mysql-user=root --mysql-db=sbtest --tables=4 --table-size=10000 \
+		--db-ps-mode=auto --report-interval=1 --mysql-ignore-errors=all "${@:2}" "$1"
+}
+
+# start_sysbench THREADS SECONDS: makes the tables, if there are none, and loads the server; sets
+# sysbench_pid and sysbench_log
+start_sysbench() {
+	local i
+	sysbench_log=$BATS_TEST_TMPDIR/sysbench.log
+	if ! mariadb --no-defaults -S "$mariadb_socket" -u root sbtest \
+		-e 'select 1 from sbtest4 limit 1' >/dev/null 2>&1 3>&-; then
+		mariadb --no-defaults -S "$mariadb_socket" -u root \
+			-e 'create database if not exists sbtest' 3>&-
+		(run_sysbench prepare --threads=2) >"$sysbench_log" 2>&1 3>&- ||
+			{ tail -n 20 "$sysbench_log" >&2; return 1; }
+	fi
+	(run_sysbench run --threads="$1" --time="$2") >"$sysbench_log" 2>&1 </dev/null 3>&- &
+	sysbench_pid=$!
+	disown "$sysbench_pid"
+	# until every connection works
+	for ((i = 0; i < 300; i++)); do
+		grep -q 'thds:' "$sysbench_log" && return 0
+		lib_gone "$sysbench_pid" && break
+		sleep 0.1
+	done
+	tail -n 20 "$sysbench_log" >&2
+	stop_sysbench
+	lib_fail "sysbench did not start"
+}
+
+stop_sysbench() {
+	[ -n "${sysbench_pid:-}" ] || return 0
+	lib_end "$sysbench_pid" TERM 5
+	sysbench_pid=
+}
