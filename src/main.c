@@ -89,10 +89,19 @@ static int on_iteration(void *arg)
 	return err;
 }
 
+/* None of them is the last of the input: ours follow. */
+static int count_earlier_stack(const struct stack *stack, void *arg)
+{
+	struct stack earlier = *stack;
+
+	earlier.last = false;
+	return count_stack(&earlier, arg);
+}
+
 /* Count what earlier runs left in the --save-samples file. */
 static int count_earlier(struct pipeline *p)
 {
-	struct gdb_reader *reader = gdb_reader__new(count_stack, p);
+	struct gdb_reader *reader = gdb_reader__new(count_earlier_stack, p);
 	char *buffer = malloc(1 << 16);
 	int err = reader && buffer ? 0 : -ENOMEM;
 	ssize_t n = 0;
@@ -101,6 +110,8 @@ static int count_earlier(struct pipeline *p)
 		err = gdb_reader__feed(reader, buffer, (size_t)n);
 	if (!err && n < 0)
 		err = (int)n;
+	if (!err)
+		err = gdb_reader__feed(reader, "\n", 1); /* its last line may have none */
 	if (!err)
 		err = gdb_reader__finish(reader);
 	gdb_reader__free(reader);
@@ -298,6 +309,9 @@ static int capture(const struct plan *plan)
 	if (!err && !symbolizer__kernel_names(pipeline.symbolizer))
 		fprintf(stderr, "bpf-pmp: kernel names are hidden (kernel.kptr_restrict): kernel frames are "
 				"shown as ??\n");
+	if (!err && filter__given_up(pipeline.filter))
+		fprintf(stderr, "bpf-pmp: %zu threads were left out: --tids took too long to match them\n",
+			filter__given_up(pipeline.filter));
 	status = err ? complain(&e, err) : EXIT_SUCCESS;
 	/* a thread that was given up still works on the session: that is left to the kernel */
 	if (err == -ETIMEDOUT)

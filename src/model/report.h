@@ -12,6 +12,7 @@
 struct report_line {
 	uint64_t count;	    /* thread stacks, or what the mode counts */
 	const char *frames; /* shortened, joined by ',', innermost first; NUL-terminated */
+	size_t len;	    /* of `frames`, which may hold NULs as its input did */
 	/* Start of each frame within `frames` (a name may hold commas itself) and their number. */
 	const uint32_t *offsets;
 	size_t n_frames;

@@ -6,6 +6,7 @@
 #ifndef PMP_STACK_H
 #define PMP_STACK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct text {
@@ -19,6 +20,10 @@ struct stack {
 	/* innermost first, each a whole line: `#4  0x00005581.. in f(int) () from /lib/x.so` */
 	const struct text *frames;
 	size_t n_frames;
+	/* The input's last stack: counted even if nothing is in it. A stack without a header is
+	 * counted only as the last, which makes it the only one; else it is read for the names
+	 * that carry over from frame to frame. */
+	bool last;
 };
 
 #endif

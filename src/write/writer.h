@@ -20,10 +20,11 @@ int write_pmp__date(struct strbuf *out, time_t now);
 int write_pmp__report(struct strbuf *out, const struct report *report);
 
 /* Folded stacks: outermost first, joined by ';', a blank, the count. A ';' or newline within a
- * frame becomes ':'. */
+ * frame becomes ':'. A frame without a name is `??`, as is a stack without frames. */
 int write_folded__report(struct strbuf *out, const struct report *report);
 
-/* gdb's text, as --save-samples keeps it: a blank line, the header, the frames. */
+/* gdb's text, as --save-samples keeps it: a blank line, the header if there is one, the frames.
+ * A newline within a line becomes '?': a name must not start a line of its own. */
 int write_gdb__stack(struct strbuf *out, const struct stack *stack);
 /* The `TS` line that ends an iteration: nanoseconds.seconds and local date and time. */
 int write_gdb__timestamp(struct strbuf *out, const struct timespec *now);
