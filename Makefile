@@ -39,7 +39,7 @@ MAIN_OBJ := $(B)/obj/src/main.o
 BPF_SRC  := $(sort $(wildcard bpf/*.bpf.c))
 SKELS    := $(BPF_SRC:bpf/%.bpf.c=$(B)/skel/%.skel.h)
 
-all: $(B)/bpf-pmp compile_commands.json ## build the program
+all: $(B)/bpf-pmp compile_commands.json $(B)/includes.ok ## build the program
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 26
@@ -51,6 +51,11 @@ $(B)/bpf-pmp: $(MAIN_OBJ) $(B)/libpmp.a
 $(B)/libpmp.a: $(LIB_OBJ)
 	$(say) AR $@
 	$(Q)rm -f $@ && ar rcs $@ $^
+
+# the direction of the includes is part of the design: it is checked at every build
+$(B)/includes.ok: scripts/check-includes.sh $(LIB_SRC) src/main.c $(wildcard src/*/*.h)
+	$(say) INCLUDES $@
+	$(Q)scripts/check-includes.sh && touch $@
 
 # a changed version or flag rebuilds what depends on it
 $(B)/flags: FORCE
@@ -81,10 +86,33 @@ $(B)/skel/%.skel.h: $(B)/bpf/%.bpf.o
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 
+comma   := ,
+# for clangd and clang-tidy: one entry a source file, with the flags above
+json    = $(subst ",\",$(subst \,\\,$(1)))
+entry   = {"directory": "$(CURDIR)", "file": "$(1)", "command": "$(call json,$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -c $(1))"}
+compile_commands.json: $(B)/flags $(LIB_SRC) src/main.c Makefile
+	$(say) JSON $@
+	$(file >$@,[)
+	$(foreach f,$(LIB_SRC),$(file >>$@,$(call entry,$(f))$(comma)))
+	$(file >>$@,$(call entry,src/main.c)])
+
+install: $(B)/bpf-pmp ## install the program and its documentation
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR)
+	install -m 755 $(B)/bpf-pmp $(DESTDIR)$(BINDIR)/bpf-pmp
+	install -m 644 README.md NEWS LICENSE $(DESTDIR)$(DOCDIR)
+
+uninstall: ## remove what install installed
+	rm -f $(DESTDIR)$(BINDIR)/bpf-pmp
+	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,README.md NEWS LICENSE)
+	-rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
+
+demo: all ## profile a server of this machine, or a bundled one
+	scripts/demo.sh
+
 clean: ## remove everything that was built
 	rm -rf $(B) compile_commands.json
 
-.PHONY: all help clean FORCE
+.PHONY: all help install uninstall demo clean FORCE
 FORCE:
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -37,3 +37,40 @@ $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libpmp-fuzz.a
 	$(say) FUZZ $@
 	$(Q)$(CLANG) $(CPPFLAGS) -std=gnu11 $(FUZZ_FLAGS) -MMD -MP -MF $@.d -o $@ $< \
 		$(B)/libpmp-fuzz.a $(LIBS)
+
+include tests/fixtures/fixtures.mk
+
+check: all unit-tests fixtures tools ## run every test
+	tests/run.sh unit cli live db
+
+check-unit: unit-tests ## the pure modules, under ASan and UBSan
+	tests/run.sh unit
+
+check-cli: all fixtures ## options, errors, output files
+	tests/run.sh cli
+
+check-live: all fixtures tools ## the program against running fixtures (root)
+	tests/run.sh live
+
+check-db: all fixtures tools ## the program against MariaDB under sysbench (root)
+	tests/run.sh db
+
+unit-tests: $(UNIT_BIN)
+
+bench: all fixtures tools ## side by side with pt-pmp and eu-stack (root)
+	tests/bench/bench.sh
+
+FUZZ_SECONDS ?= 60
+fuzz: $(FUZZ_BIN) ## each fuzzer for FUZZ_SECONDS (60)
+	tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_BIN)
+
+lint: all ## format, static checks, shell scripts
+	scripts/lint.sh
+
+.PHONY: check check-unit check-cli check-live check-db unit-tests tools bench fuzz lint fixtures
+
+# programs that measure or compare
+$(B)/tests/tools/%: tests/tools/%.c $(B)/libpmp.a
+	@mkdir -p $(@D)
+	$(say) TOOL $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -MMD -MP -MF $@.d -o $@ $< $(B)/libpmp.a $(LIBS)

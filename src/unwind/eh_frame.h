@@ -43,7 +43,8 @@ struct cfi_rule {
 /* How to undo the frame for every pc from start up to, not including, end. */
 struct cfi_row {
 	uint64_t start, end; /* addresses in the object (as its program headers have them) */
-	struct cfi_rule cfa; /* CFI_REGISTER (reg + offset) or CFI_EXPRESSION */
+	/* CFI_REGISTER (reg + offset), CFI_EXPRESSION, or CFI_UNDEFINED where there is none */
+	struct cfi_rule cfa;
 	struct cfi_rule regs[CFI_N_REGS];
 	bool signal_frame;   /* 'S' augmentation: the frame above was interrupted, not calling */
 };
@@ -74,7 +75,8 @@ int eh_frame__find_row(struct eh_frame *eh, uint64_t pc, struct cfi_row *ret_row
 
 /*
  * Call `fn` for each row of each FDE, in the order of the section and then of pc. Malformed
- * FDEs are skipped and counted. Stops and returns what fn returns when that is not 0.
+ * FDEs are counted, and skipped from the fault on. Stops and returns what fn returns when that
+ * is not 0.
  */
 typedef int (*eh_frame_row_fn)(const struct cfi_row *row, void *arg);
 int eh_frame__each_row(struct eh_frame *eh, eh_frame_row_fn fn, void *arg, size_t *ret_malformed);
