@@ -70,6 +70,9 @@ lint: all ## format, static checks, shell scripts
 .PHONY: check check-unit check-cli check-live check-db unit-tests tools bench fuzz lint fixtures
 
 # programs that measure or compare
+TOOLS := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/tools/*.c)))
+tools: $(TOOLS)
+
 $(B)/tests/tools/%: tests/tools/%.c $(B)/libpmp.a
 	@mkdir -p $(@D)
 	$(say) TOOL $@

@@ -95,8 +95,11 @@ static int recover(struct walk *w, unsigned int reg, const struct cfi_rule *rule
 			*ret_value = cfa;
 			return 0;
 		}
-		if (!(CALLEE_SAVED & BIT(reg)))
-			return -ENODATA;
+		/*
+		 * The ABI lets a callee change the others. But a rule that builds on one of them
+		 * at a return address is hand-written, and knows its callee: libcrypto's bit-sliced
+		 * AES finds its caller by rax. gdb and libdw hold them to be the same, too.
+		 */
 		/* fallthrough */
 	case CFI_SAME:
 		/* for the return address this would be a loop */
@@ -111,6 +114,9 @@ static int recover(struct walk *w, unsigned int reg, const struct cfi_rule *rule
 		return 0;
 	case CFI_REGISTER:
 		if (!known(&w->regs, rule->reg))
+			return -ENODATA;
+		/* at a return address, the address to return to is in no register (vfork's rdi) */
+		if (reg == CFI_RA && !w->exact && !(CALLEE_SAVED & BIT(rule->reg)))
 			return -ENODATA;
 		*ret_value = w->regs.value[rule->reg];
 		return 0;
@@ -284,6 +290,7 @@ enum stack_end unwind__stack(const struct unwind_space *space, const struct unwi
 		ret_frames[n++] = (struct raw_frame){.pc = w.regs.value[CFI_RA], .exact = w.exact};
 		*ret_n = n;
 		outcome = step(&w);
+		ret_frames[n - 1].signal = outcome == STEP_SIGNAL;
 		if (outcome == STEP_BOTTOM)
 			return w.guessed ? STACK_GUESSED : STACK_WHOLE;
 		if (outcome == STEP_BROKEN || equal(&w.regs, &seen))

@@ -8,7 +8,9 @@ setup_file() {
 	start_mariadb "$BATS_FILE_TMPDIR/db"
 	start_sysbench 64 300
 	sleep 3
-	declare -p mariadb_pid mariadb_socket sysbench_pid >"$BATS_FILE_TMPDIR/pids"
+	# no `declare`: read within a function, that would make them local to it
+	printf '%s=%q\n' mariadb_pid "$mariadb_pid" mariadb_socket "$mariadb_socket" \
+		sysbench_pid "$sysbench_pid" >"$BATS_FILE_TMPDIR/pids"
 }
 
 setup() {

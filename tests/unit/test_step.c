@@ -178,7 +178,10 @@ static const struct step_case cases[] = {
 	 .words = {{2, S(6)}, {5, AT(F_BOTTOM, 0x10)}}, .frames = {AT(F_BOTTOM, 0x10)}},
 	{"an expression that cannot be evaluated", AT(F_EXPRESSION, 4), .end = STACK_BROKEN,
 	 .code_unreadable = true, .words = {{2, 0x1000}}},
-	{"a scratch register is known at frame 0 only", AT(F_RAX, 4), .end = STACK_BROKEN,
+	{"a scratch register that a rule further out builds on", AT(F_FRAMELESS, 4),
+	 .end = STACK_WHOLE, .words = {{1, AT(F_RAX, 0x10)}, {3, AT(F_BOTTOM, 0x10)}},
+	 .frames = {AT(F_RAX, 0x10), AT(F_BOTTOM, 0x10)}},
+	{"the same twice: the stack does not rise", AT(F_RAX, 4), .end = STACK_BROKEN,
 	 .words = {{3, AT(F_RAX, 0x10)}}, .frames = {AT(F_RAX, 0x10)}},
 	{"a signal on the same stack", AT(F_FRAMELESS, 4), .end = STACK_WHOLE,
 	 .words = {{1, AT(F_RESTORE_RT, 0)},
@@ -343,6 +346,9 @@ static void test_cases(void **state)
 			if (expected >= n || frames[expected].pc != (pc & ~EXACT) ||
 			    frames[expected].exact != !!(pc & EXACT))
 				fail_msg("%s: frame %zu of %zu", c->name, expected, n);
+			/* the trampoline is the frame before the one that was interrupted */
+			if (frames[expected - 1].signal != frames[expected].exact)
+				fail_msg("%s: frame %zu: signal", c->name, expected - 1);
 		}
 		if (n != expected)
 			fail_msg("%s: %zu frames", c->name, n);
