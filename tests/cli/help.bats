@@ -22,7 +22,7 @@ setup() {
 
 @test "every option of the README's examples is one of the help's" {
 	"$pmp" --help >"$BATS_TEST_TMPDIR/help"
-	for option in $(grep -oE -- '(^|[ `])--[a-z-]+' "$top/README.md" | tr -d ' `' | sort -u); do
+	for option in $(grep -oE -- '(^|[ `])--[a-z][a-z-]+' "$top/README.md" | tr -d ' `' | sort -u); do
 		case $option in --test) continue ;; esac
 		grep -q -- "$option" "$BATS_TEST_TMPDIR/help" || { echo "$option"; false; }
 	done

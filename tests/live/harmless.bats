@@ -74,7 +74,8 @@ in_kernel() {
 @test "valgrind finds nothing in a live capture" {
 	start_fixture threads gap 20
 	valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible \
-		--log-file=valgrind.log "$pmp" -p "$fixture_pid" -i 2 --kernel -k saved >out 2>err ||
+		--suppressions="$BATS_TEST_DIRNAME/valgrind.supp" --log-file=valgrind.log \
+		"$pmp" -p "$fixture_pid" -i 2 --kernel -k saved >out 2>err ||
 		{ status=$?; cat valgrind.log err; [ "$status" -eq 0 ]; }
 	grep -q 'ERROR SUMMARY: 0 errors' valgrind.log || { cat valgrind.log; false; }
 	[ "$(awk 'NR > 1 { n += $1 } END { print n }' out)" -eq 44 ]
