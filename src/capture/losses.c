@@ -53,10 +53,9 @@ int losses__describe(const struct losses *l, int all, struct strbuf *ret_text)
 	const char *separator = "; ";
 
 	if (l->snapshots > 1)
-		strbuf__printf(ret_text, "%zu snapshots, %zu threads, %zu whole", l->snapshots,
-			       l->threads, l->whole);
-	else
-		strbuf__printf(ret_text, "%zu threads, %zu whole", l->threads, l->whole);
+		strbuf__printf(ret_text, "%zu snapshots, ", l->snapshots);
+	strbuf__printf(ret_text, "%zu thread%s, %zu whole", l->threads, l->threads == 1 ? "" : "s",
+		       l->whole);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		if (!(all || (counts[i].loss && counts[i].count)))
 			continue;

@@ -211,8 +211,8 @@ static int take_one(struct session *s, struct process *process, const struct ses
 	err = guard__run(take_guarded, take, s->plan->max_wait);
 	if (err == -ETIMEDOUT)
 		return error__set(e, ETIMEDOUT,
-				  "process %d cannot be read: a thread of it has kept its memory locked for "
-				  "%g s (see --max-wait)",
+				  "process %d could not be read within %g s: a thread of it keeps its memory "
+				  "locked, or the machine is overloaded (see --max-wait)",
 				  (int)process->pid, s->plan->max_wait);
 	if (err)
 		error__set(e, -err, "%s", error__text(own, err));
