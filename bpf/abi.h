@@ -53,7 +53,7 @@ struct pmp_task {
 	pmp_u64 start_time; /* ns since boot */
 	pmp_u64 thread_pointer;
 	pmp_u64 regs[PMP_N_REGS];
-	pmp_u32 cs;	    /* 0x33: 64-bit user code */
+	pmp_u32 cs; /* 0x33: 64-bit user code */
 	pmp_u32 n_kernel;
 	pmp_u32 stack_len;
 	char comm[PMP_COMM_LEN];

@@ -85,7 +85,8 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-/* These helpers are known from 5.11 and 5.15 on; asked of the running kernel, not of our headers. */
+/* These helpers are known from 5.11 and 5.15 on; asked of the running kernel, not of our headers.
+ */
 enum bpf_func_id___pmp {
 	BPF_FUNC_get_current_task_btf___pmp = 158,
 	BPF_FUNC_task_pt_regs___pmp = 175,

@@ -13,14 +13,14 @@
 char LICENSE[] SEC("license") = "GPL";
 
 /* set by user space between runs */
-pmp_u32 only_wanted;	/* the iterator passes over threads that `wanted` does not hold */
-pmp_u32 with_kernel;	/* take kernel stacks */
-pmp_u32 with_memory;	/* copy stack memory (the sleepable iterator only) */
-pmp_u32 filter_tgid;	/* where the kernel cannot filter: 0, or the process to take */
+pmp_u32 only_wanted; /* the iterator passes over threads that `wanted` does not hold */
+pmp_u32 with_kernel; /* take kernel stacks */
+pmp_u32 with_memory; /* copy stack memory (the sleepable iterator only) */
+pmp_u32 filter_tgid; /* where the kernel cannot filter: 0, or the process to take */
 
 /* set by the iterator, read by the sampler */
-pmp_u32 target_tgid;	/* in the initial pid namespace */
-pmp_u32 reader_level;	/* depth of the reader's pid namespace */
+pmp_u32 target_tgid;  /* in the initial pid namespace */
+pmp_u32 reader_level; /* depth of the reader's pid namespace */
 
 pmp_u64 samples_dropped; /* ring buffer full; the thread is tried again at the next tick */
 

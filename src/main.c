@@ -141,7 +141,8 @@ static int open_pipeline(struct pipeline *p, const struct plan *plan)
 		return -errno;
 	err = count_earlier(p);
 	if (err)
-		return error__set(p->e, -err, "cannot read %s: %s", plan->save_samples, strerror(-err));
+		return error__set(p->e, -err, "cannot read %s: %s", plan->save_samples,
+				  strerror(-err));
 	return 0;
 }
 
@@ -179,8 +180,10 @@ static int complain_several(const char *name, const pid_t *pids, size_t n, const
 {
 	struct described *d = calloc(1, sizeof(*d)); /* left alone should it time out */
 
-	fprintf(stderr, "bpf-pmp: %zu processes are named %s; give one with -p, or take all with "
-			"--comm %s:\n", n, name, name);
+	fprintf(stderr,
+		"bpf-pmp: %zu processes are named %s; give one with -p, or take all with "
+		"--comm %s:\n",
+		n, name, name);
 	if (!d)
 		return EXIT_FAILURE;
 	d->pids = pids;
@@ -225,13 +228,16 @@ static int find_targets(const struct plan *plan, pid_t **ret_pids, size_t *ret_n
 	if (err)
 		error__set(&e, -err, "cannot list the processes in /proc: %s", strerror(-err));
 	else if (!n && plan->comm)
-		err = error__set(&e, ESRCH, "no process has the command %s; see `ps -e -o pid,comm`",
+		err = error__set(&e, ESRCH,
+				 "no process has the command %s; see `ps -e -o pid,comm`",
 				 plan->comm);
 	else if (!n && plan->binary)
-		err = error__set(&e, ESRCH, "no process is named %s; give -p PID, or another name with -b",
+		err = error__set(&e, ESRCH,
+				 "no process is named %s; give -p PID, or another name with -b",
 				 plan->binary);
 	else if (!n)
-		err = error__set(&e, ESRCH, "no process is named mysqld or mariadbd; name one with -b, or "
+		err = error__set(&e, ESRCH,
+				 "no process is named mysqld or mariadbd; name one with -b, or "
 				 "give -p PID");
 	else if (n > 1 && !plan->comm)
 		return complain_several(name, pids, n, plan);
@@ -307,10 +313,12 @@ static int capture(const struct plan *plan)
 	if (session && !err)
 		session__print_losses(session);
 	if (!err && !symbolizer__kernel_names(pipeline.symbolizer))
-		fprintf(stderr, "bpf-pmp: kernel names are hidden (kernel.kptr_restrict): kernel frames are "
+		fprintf(stderr, "bpf-pmp: kernel names are hidden (kernel.kptr_restrict): kernel "
+				"frames are "
 				"shown as ??\n");
 	if (!err && filter__given_up(pipeline.filter))
-		fprintf(stderr, "bpf-pmp: %zu threads were left out: --tids took too long to match them\n",
+		fprintf(stderr,
+			"bpf-pmp: %zu threads were left out: --tids took too long to match them\n",
 			filter__given_up(pipeline.filter));
 	status = err ? complain(&e, err) : EXIT_SUCCESS;
 	/* a thread that was given up still works on the session: that is left to the kernel */

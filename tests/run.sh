@@ -4,7 +4,7 @@
 # or db test that skips is a failure: there, everything it needs is installed.
 # The last line is `N passed, N failed, N skipped`.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 B=${B:-build}
 export B
 mkdir -p "$B/tests"

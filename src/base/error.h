@@ -11,7 +11,10 @@ struct error {
 	char *text; /* one line without a newline, or NULL: strerror() of the code must do */
 };
 
-#define ERROR_INIT {.text = NULL}
+#define ERROR_INIT                                                                                 \
+	{                                                                                          \
+		.text = NULL                                                                       \
+	}
 
 /*
  * Keep the formatted text as the reason, in place of any earlier one. `err` is a positive errno.

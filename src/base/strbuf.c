@@ -111,7 +111,8 @@ int strbuf__append_untrusted(struct strbuf *b, const char *str, size_t len, char
 	for (size_t i = 0; i < len;) {
 		size_t n = s[i] < 0x80 ? 1 : utf8_sequence(s + i, len - i);
 
-		if (n == 0 || s[i] < 0x20 || s[i] == 0x7f || (n == 2 && s[i] == 0xc2 && s[i + 1] < 0xa0))
+		if (n == 0 || s[i] < 0x20 || s[i] == 0x7f ||
+		    (n == 2 && s[i] == 0xc2 && s[i + 1] < 0xa0))
 			strbuf__append_char(b, '?');
 		else if (s[i] == ' ')
 			strbuf__append_char(b, blank);

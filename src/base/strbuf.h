@@ -19,7 +19,10 @@ struct strbuf {
 	bool failed;
 };
 
-#define STRBUF_INIT {.data = NULL}
+#define STRBUF_INIT                                                                                \
+	{                                                                                          \
+		.data = NULL                                                                       \
+	}
 
 /* Make room for `extra` more bytes. Returns 0 or -ENOMEM. */
 int strbuf__reserve(struct strbuf *b, size_t extra);

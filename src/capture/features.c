@@ -49,8 +49,9 @@ static bool check_btf(struct strbuf *out)
 		strbuf__append_str(out, "BTF: ok\n");
 		return true;
 	}
-	strbuf__append_str(out, "BTF: missing; the kernel must be built with CONFIG_DEBUG_INFO_BTF, "
-				"as distributions' kernels are\n");
+	strbuf__append_str(out,
+			   "BTF: missing; the kernel must be built with CONFIG_DEBUG_INFO_BTF, "
+			   "as distributions' kernels are\n");
 	return false;
 }
 
@@ -66,8 +67,9 @@ static void check_lockdown(struct strbuf *out)
 	else if (strstr(line, "[integrity]"))
 		strbuf__append_str(out, "lockdown: ok (integrity: BPF may still read)\n");
 	else
-		strbuf__append_str(out, "lockdown: confidentiality: BPF may not read kernel memory; boot "
-					"without lockdown=confidentiality\n");
+		strbuf__append_str(
+			out, "lockdown: confidentiality: BPF may not read kernel memory; boot "
+			     "without lockdown=confidentiality\n");
 	free(line);
 }
 
@@ -105,9 +107,11 @@ static bool check_programs(struct strbuf *out)
 	}
 	err = tasks__start_sampling(tasks, 1000000, &e);
 	if (err)
-		strbuf__printf(out, "CPU sampling: %s; threads that run are shown as [running]; needs "
-			       "CAP_PERFMON, or kernel.perf_event_paranoid below 3 with CAP_SYS_ADMIN\n",
-			       error__text(&e, err));
+		strbuf__printf(
+			out,
+			"CPU sampling: %s; threads that run are shown as [running]; needs "
+			"CAP_PERFMON, or kernel.perf_event_paranoid below 3 with CAP_SYS_ADMIN\n",
+			error__text(&e, err));
 	else
 		strbuf__append_str(out, "CPU sampling: ok (cpu-clock)\n");
 out:
@@ -123,8 +127,9 @@ static void check_kernel_symbols(struct strbuf *out)
 	if (line && strtoull(line, NULL, 16))
 		strbuf__append_str(out, "kernel symbols: ok\n");
 	else
-		strbuf__append_str(out, "kernel symbols: hidden; --kernel shows addresses; needs CAP_SYSLOG "
-					"and kernel.kptr_restrict=0 or 1\n");
+		strbuf__append_str(
+			out, "kernel symbols: hidden; --kernel shows addresses; needs CAP_SYSLOG "
+			     "and kernel.kptr_restrict=0 or 1\n");
 	free(line);
 }
 
@@ -161,7 +166,8 @@ static bool check_target(pid_t pid, struct strbuf *out)
 			strbuf__printf(out, "access to processes: only your own; others' need %s\n",
 				       missing.data);
 		else
-			strbuf__append_str(out, "access to processes: ok (give -p PID to try one)\n");
+			strbuf__append_str(out,
+					   "access to processes: ok (give -p PID to try one)\n");
 		usable = true;
 	} else if (find__check(pid, &e)) {
 		strbuf__printf(out, "access to process %d: %s\n", (int)pid, error__text(&e, ESRCH));
@@ -171,8 +177,10 @@ static bool check_target(pid_t pid, struct strbuf *out)
 		if (usable)
 			strbuf__printf(out, "access to process %d: ok\n", (int)pid);
 		else
-			strbuf__printf(out, "access to process %d: %s; needs %s, or to be its user with "
-				       "kernel.yama.ptrace_scope=0\n", (int)pid, strerror(-err),
+			strbuf__printf(out,
+				       "access to process %d: %s; needs %s, or to be its user with "
+				       "kernel.yama.ptrace_scope=0\n",
+				       (int)pid, strerror(-err),
 				       missing.len ? missing.data : "CAP_SYS_PTRACE");
 	}
 	strbuf__free(&missing);

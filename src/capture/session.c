@@ -148,7 +148,8 @@ static int take_guarded(void *arg)
 	uint64_t ticks;
 	long listed;
 
-	if (process->ended || find__start_time(process->pid, &ticks) || ticks != process->start_ticks)
+	if (process->ended || find__start_time(process->pid, &ticks) ||
+	    ticks != process->start_ticks)
 		return error__set(take->e, ESRCH, "process %d has ended", (int)process->pid);
 	listed = find__threads(process->pid);
 	if (listed > 0)
@@ -159,9 +160,9 @@ static int take_guarded(void *arg)
 static void note_not_whole(struct session *s, const struct raw_sample *sample)
 {
 	static const char *const ends[] = {
-		[STACK_WHOLE] = "whole",     [STACK_TRUNCATED] = "truncated",
-		[STACK_BROKEN] = "broken",   [STACK_GUESSED] = "guessed",
-		[STACK_TORN] = "torn",	     [STACK_RUNNING] = "running",
+		[STACK_WHOLE] = "whole",   [STACK_TRUNCATED] = "truncated",
+		[STACK_BROKEN] = "broken", [STACK_GUESSED] = "guessed",
+		[STACK_TORN] = "torn",	   [STACK_RUNNING] = "running",
 	};
 
 	strbuf__printf(&s->each, "bpf-pmp: process %d, thread %d, ", (int)sample->pid,
@@ -210,10 +211,11 @@ static int take_one(struct session *s, struct process *process, const struct ses
 	s->losses.snapshots++;
 	err = guard__run(take_guarded, take, s->plan->max_wait);
 	if (err == -ETIMEDOUT)
-		return error__set(e, ETIMEDOUT,
-				  "process %d could not be read within %g s: a thread of it keeps its memory "
-				  "locked, or the machine is overloaded (see --max-wait)",
-				  (int)process->pid, s->plan->max_wait);
+		return error__set(
+			e, ETIMEDOUT,
+			"process %d could not be read within %g s: a thread of it keeps its memory "
+			"locked, or the machine is overloaded (see --max-wait)",
+			(int)process->pid, s->plan->max_wait);
 	if (err)
 		error__set(e, -err, "%s", error__text(own, err));
 	else

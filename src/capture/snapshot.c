@@ -16,8 +16,8 @@
 #define MAX_NS		 100000000
 
 enum thread_state {
-	THREAD_MOVED,	/* ran while it was read, or its registers were on a CPU */
-	THREAD_ON_CPU,	/* on a CPU: nothing of it is known */
+	THREAD_MOVED,	 /* ran while it was read, or its registers were on a CPU */
+	THREAD_ON_CPU,	 /* on a CPU: nothing of it is known */
 	THREAD_TO_CHECK, /* memory beyond the record was read: exact if it has not run since */
 	THREAD_EXACT,
 	THREAD_GONE,

@@ -98,7 +98,8 @@ int stack_memory__read_word(struct stack_memory *m, uint64_t addr, uint64_t *ret
 
 	if (addr > UINT64_MAX - sizeof(bytes))
 		return -EFAULT;
-	if (addr >= m->base && m->len >= sizeof(bytes) && addr - m->base <= m->len - sizeof(bytes)) {
+	if (addr >= m->base && m->len >= sizeof(bytes) &&
+	    addr - m->base <= m->len - sizeof(bytes)) {
 		memcpy(ret_word, m->copy + (addr - m->base), sizeof(bytes));
 		return 0;
 	}

@@ -92,12 +92,15 @@ int target__read_maps(struct target *t, struct error *e)
 	t->maps_are_new = false;
 	if (err == -EACCES || err == -EPERM) {
 		caps__missing(CAPS_TARGET, &missing);
-		err = error__set(e, EPERM, "not permitted to read process %d: needs %s (or root); see --check",
-				 (int)t->pid, missing.len ? missing.data : "CAP_SYS_PTRACE");
+		err = error__set(
+			e, EPERM,
+			"not permitted to read process %d: needs %s (or root); see --check",
+			(int)t->pid, missing.len ? missing.data : "CAP_SYS_PTRACE");
 	} else if (err == -ESRCH || err == -ENOENT) {
 		err = error__set(e, ESRCH, "process %d ended while it was read", (int)t->pid);
 	} else if (err) {
-		err = error__set(e, -err, "cannot read /proc/%d/maps: %s", (int)t->pid, strerror(-err));
+		err = error__set(e, -err, "cannot read /proc/%d/maps: %s", (int)t->pid,
+				 strerror(-err));
 	}
 	strbuf__free(&missing);
 	return err;
@@ -160,9 +163,8 @@ static int read_word(void *arg, uint64_t addr, uint64_t *ret_word)
 	return stack_memory__read_word(t->memory, addr, ret_word);
 }
 
-enum stack_end target__unwind(struct target *t, const struct task_record *record,
-			      size_t max_frames, struct raw_frame *ret_frames, size_t *ret_n,
-			      bool *ret_live)
+enum stack_end target__unwind(struct target *t, const struct task_record *record, size_t max_frames,
+			      struct raw_frame *ret_frames, size_t *ret_n, bool *ret_live)
 {
 	const struct pmp_task *task = record->task;
 	struct unwind_space space = {.read_word = read_word, .find_code = find_code, .arg = t};
@@ -178,7 +180,7 @@ enum stack_end target__unwind(struct target *t, const struct task_record *record
 		return STACK_BROKEN;
 	}
 	stack_memory__start(t->memory, task->regs[CFI_RSP] & ~(uint64_t)7, record->stack,
-		      task->stack_len);
+			    task->stack_len);
 	end = unwind__stack(&space, &regs, max_frames, ret_frames, ret_n);
 	*ret_live = stack_memory__read_live(t->memory);
 	return end;

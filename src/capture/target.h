@@ -32,8 +32,7 @@ int target__read_maps(struct target *t, struct error *e);
  * have changed since was read besides the record's copy. Returns how the stack ends. May take
  * the target's memory lock.
  */
-enum stack_end target__unwind(struct target *t, const struct task_record *record,
-			      size_t max_frames, struct raw_frame *ret_frames, size_t *ret_n,
-			      bool *ret_live);
+enum stack_end target__unwind(struct target *t, const struct task_record *record, size_t max_frames,
+			      struct raw_frame *ret_frames, size_t *ret_n, bool *ret_live);
 
 #endif

@@ -59,18 +59,21 @@ static int say_why_not_loaded(struct error *e, int err)
 	struct strbuf missing = STRBUF_INIT;
 
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		err = error__set(e, ENOENT,
-				 "this kernel has no BTF (/sys/kernel/btf/vmlinux); it must be built with "
-				 "CONFIG_DEBUG_INFO_BTF");
+		err = error__set(
+			e, ENOENT,
+			"this kernel has no BTF (/sys/kernel/btf/vmlinux); it must be built with "
+			"CONFIG_DEBUG_INFO_BTF");
 	else if (caps__missing(CAPS_LOAD, &missing) == 0 && missing.len)
-		err = error__set(e, EPERM,
-				 "not permitted to load BPF programs: needs %s (or root); see --check",
-				 missing.data);
+		err = error__set(
+			e, EPERM,
+			"not permitted to load BPF programs: needs %s (or root); see --check",
+			missing.data);
 	else
-		err = error__set(e, EOPNOTSUPP,
-				 "the kernel did not take the BPF programs (%s): it must be 5.10 or later "
-				 "and not locked down; see --check",
-				 strerror(err));
+		err = error__set(
+			e, EOPNOTSUPP,
+			"the kernel did not take the BPF programs (%s): it must be 5.10 or later "
+			"and not locked down; see --check",
+			strerror(err));
 	strbuf__free(&missing);
 	return err;
 }
@@ -284,7 +287,8 @@ int tasks__start_sampling(struct tasks *t, uint64_t period_ns, struct error *e)
 			err = -errno;
 			break;
 		}
-		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
+		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) ||
+		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
 			err = -errno;
 			close(fd);
 			break;

@@ -28,8 +28,8 @@ static int parse_whole(const char *option, const char *value, long min, long max
 	errno = 0;
 	n = strtol(value, &end, 10);
 	if (errno || end == value || *end || n < min || n > max)
-		return error__set(e, EINVAL, "%s takes a whole number from %ld to %ld, not '%s'", option,
-				  min, max, value);
+		return error__set(e, EINVAL, "%s takes a whole number from %ld to %ld, not '%s'",
+				  option, min, max, value);
 	*ret = n;
 	return 0;
 }
@@ -43,9 +43,10 @@ static int parse_seconds(const char *option, const char *value, double min, doub
 	errno = 0;
 	n = strtod(value, &end);
 	if (errno || end == value || *end || !isfinite(n) || n < min || n > 1e6)
-		return error__set(e, EINVAL,
-				  "%s takes a number of seconds from %g to 1000000 (0.5 will do), not '%s'",
-				  option, min, value);
+		return error__set(
+			e, EINVAL,
+			"%s takes a number of seconds from %g to 1000000 (0.5 will do), not '%s'",
+			option, min, value);
 	*ret = n;
 	return 0;
 }
@@ -62,7 +63,8 @@ static int set_pid(struct plan *plan, const char *value, struct error *e)
 static int set_name(const char *option, const char *value, const char **ret, struct error *e)
 {
 	if (!*value || strchr(value, '/'))
-		return error__set(e, EINVAL, "%s takes the name of a program without its folder, not '%s'",
+		return error__set(e, EINVAL,
+				  "%s takes the name of a program without its folder, not '%s'",
 				  option, value);
 	*ret = value;
 	return 0;
@@ -195,25 +197,31 @@ static const struct option_spec options[] = {
 	{0, NULL, NULL, "Which process:", NULL},
 	{'p', "pid", "PID", "this one", set_pid},
 	{'b', "binary", "NAME",
-	 "the one whose executable or command is exactly NAME\n(default: mysqld, else mariadbd)", set_binary},
+	 "the one whose executable or command is exactly NAME\n(default: mysqld, else mariadbd)",
+	 set_binary},
 	{0, "comm", "NAME", "every one whose command is exactly NAME", set_comm},
 	{0, NULL, NULL, "What to capture:", NULL},
-	{0, "mode", "threads", "every thread's stack at one moment (the only mode so far)", set_mode},
+	{0, "mode", "threads", "every thread's stack at one moment (the only mode so far)",
+	 set_mode},
 	{'i', "iterations", "N", "so many snapshots, counted together (default 1)", set_iterations},
-	{'s', "interval", "SECONDS", "pause between two of them (default 0; 0.5 will do)", set_interval},
+	{'s', "interval", "SECONDS", "pause between two of them (default 0; 0.5 will do)",
+	 set_interval},
 	{0, "kernel", NULL, "kernel frames too, before the user frames", set_kernel},
 	{0, "max-frames", "N", "user frames per stack (default 4096)", set_max_frames},
-	{0, "max-wait", "SECONDS", "give up if the process' memory stays locked so long (default 5)",
-	 set_max_wait},
+	{0, "max-wait", "SECONDS",
+	 "give up if the process' memory stays locked so long (default 5)", set_max_wait},
 	{0, "plain-iterator", NULL, "read memory as on kernels before 5.18 (for tests)", set_plain},
 	{0, NULL, NULL, "What to print:", NULL},
-	{'l', "lines", "N", "only the innermost N frames of each stack (default 0: all)", set_lines},
-	{'t', "tids", "A,B,...", "only threads whose id or name matches one of these regular\nexpressions",
-	 set_tids},
-	{0, "format", "FORMAT", "pmp (default), or folded: outermost;...;innermost COUNT", set_format},
+	{'l', "lines", "N", "only the innermost N frames of each stack (default 0: all)",
+	 set_lines},
+	{'t', "tids", "A,B,...",
+	 "only threads whose id or name matches one of these regular\nexpressions", set_tids},
+	{0, "format", "FORMAT", "pmp (default), or folded: outermost;...;innermost COUNT",
+	 set_format},
 	{'o', "output", "FILE", "write to FILE instead of standard output", set_output},
 	{'k', "save-samples", "FILE",
-	 "append every stack to FILE as gdb would print it; what is printed\nis then all of FILE", set_save_samples},
+	 "append every stack to FILE as gdb would print it; what is printed\nis then all of FILE",
+	 set_save_samples},
 	{'v', "verbose", NULL, "say how every thread was read, on standard error", set_verbose},
 	{0, NULL, NULL, "Other:", NULL},
 	{0, "check", NULL, "say what this kernel and this user allow, and what to do", set_check},
@@ -255,8 +263,10 @@ int options__parse(int argc, char *const argv[], struct plan *ret_plan, struct e
 		int err;
 
 		if (word[0] != '-' || !word[1])
-			return error__set(e, EINVAL, "'%s' is no option; to profile a process give -p PID or "
-					  "-b NAME", word);
+			return error__set(e, EINVAL,
+					  "'%s' is no option; to profile a process give -p PID or "
+					  "-b NAME",
+					  word);
 		o = find_option(word, len);
 		if (!o)
 			return error__set(e, EINVAL, "there is no option '%s'; see --help", word);
@@ -266,7 +276,8 @@ int options__parse(int argc, char *const argv[], struct plan *ret_plan, struct e
 			value++;
 		} else if (o->value) {
 			if (++i == argc)
-				return error__set(e, EINVAL, "--%s needs a value (%s)", o->name, o->value);
+				return error__set(e, EINVAL, "--%s needs a value (%s)", o->name,
+						  o->value);
 			value = argv[i];
 		}
 		err = o->set(&plan, value, e);
@@ -302,19 +313,23 @@ static void append_option(struct strbuf *out, const struct option_spec *o)
 
 int options__help(struct strbuf *out)
 {
-	strbuf__append_str(out,
-			   "Usage: bpf-pmp [OPTIONS]\n"
-			   "\n"
-			   "Prints the stacks of all threads of a server, equal ones counted, without stopping it:\n"
-			   "\n"
-			   "    bpf-pmp                  the mysqld or mariadbd of this machine\n"
-			   "    bpf-pmp -p 1201          the process 1201\n"
-			   "    bpf-pmp -i 10 -s 0.5     ten times, half a second apart, counted together\n"
-			   "\n"
-			   "Each line is a count of threads and their stack, innermost function first, joined by\n"
-			   "commas. A stack that could not be read whole ends in [truncated], [broken],\n"
-			   "[guessed], [torn] or [running]. Needs root, or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE\n"
-			   "and CAP_CHECKPOINT_RESTORE.\n");
+	strbuf__append_str(
+		out,
+		"Usage: bpf-pmp [OPTIONS]\n"
+		"\n"
+		"Prints the stacks of all threads of a server, equal ones counted, without "
+		"stopping it:\n"
+		"\n"
+		"    bpf-pmp                  the mysqld or mariadbd of this machine\n"
+		"    bpf-pmp -p 1201          the process 1201\n"
+		"    bpf-pmp -i 10 -s 0.5     ten times, half a second apart, counted together\n"
+		"\n"
+		"Each line is a count of threads and their stack, innermost function first, joined "
+		"by\n"
+		"commas. A stack that could not be read whole ends in [truncated], [broken],\n"
+		"[guessed], [torn] or [running]. Needs root, or CAP_BPF, CAP_PERFMON, "
+		"CAP_SYS_PTRACE\n"
+		"and CAP_CHECKPOINT_RESTORE.\n");
 	for (size_t i = 0; i < N_OPTIONS; i++) {
 		if (options[i].name)
 			append_option(out, &options[i]);

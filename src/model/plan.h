@@ -18,9 +18,9 @@ struct plan {
 	enum plan_format format;
 
 	/* targets: a pid, else every process of this command, else one process by exact name */
-	pid_t pid;		 /* 0: not given */
-	const char *comm;	 /* NULL: not given */
-	const char *binary;	 /* NULL: mysqld, then mariadbd */
+	pid_t pid;	    /* 0: not given */
+	const char *comm;   /* NULL: not given */
+	const char *binary; /* NULL: mysqld, then mariadbd */
 
 	unsigned int iterations; /* at least 1 */
 	double interval;	 /* seconds between iterations, at least 0 */
@@ -29,8 +29,8 @@ struct plan {
 	bool kernel;		 /* kernel frames before the user frames */
 	bool plain_iterator;	 /* as on kernels before 5.18: for tests of that path */
 
-	size_t lines;		 /* frames per stack that are printed; 0: all */
-	const char *tids;	 /* comma-separated regular expressions; NULL: every thread */
+	size_t lines;	  /* frames per stack that are printed; 0: all */
+	const char *tids; /* comma-separated regular expressions; NULL: every thread */
 
 	const char *save_samples; /* file that raw text is appended to; NULL: none */
 	const char *output;	  /* file that takes the place of standard output; NULL: none */

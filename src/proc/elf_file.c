@@ -10,8 +10,8 @@
 
 #define MAX_SEGMENTS 1024
 #define MAX_SECTIONS 65536
-#define MAX_NAMES (4u << 20)
-#define MAX_NOTES (64u << 10)
+#define MAX_NAMES    (4u << 20)
+#define MAX_NOTES    (64u << 10)
 #define MAX_BUILD_ID 64
 
 struct elf_file {
@@ -144,8 +144,8 @@ static int read_sections(struct elf_file *f)
 		struct elf_section *s = &f->sections[i];
 
 		memcpy(&s->shdr, (char *)raw + i * sizeof(shdr), sizeof(shdr));
-		s->name = names && s->shdr.sh_name < shdr.sh_size ?
-				  (char *)names + s->shdr.sh_name : "";
+		s->name = names && s->shdr.sh_name < shdr.sh_size ? (char *)names + s->shdr.sh_name
+								  : "";
 	}
 	f->n_sections = n;
 	f->section_names = names;

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define PAGE_MASK 4095ull
+#define PAGE_MASK    4095ull
 #define MAX_SEGMENTS 64
-#define MAX_LEN (1ull << 30)   /* address space only: pages not written take no memory */
-#define MAX_COPIED (64u << 20) /* bytes */
-#define MAX_DYNAMIC (64u << 10)
+#define MAX_LEN	     (1ull << 30) /* address space only: pages not written take no memory */
+#define MAX_COPIED   (64u << 20)  /* bytes */
+#define MAX_DYNAMIC  (64u << 10)
 
 struct source {
 	memory_read_fn read;

@@ -65,10 +65,11 @@ static int read_stat(pid_t pid, struct stat_fields *ret)
 	if (!err) {
 		/* the command may hold anything: the fields begin after the last parenthesis */
 		p = text.data ? strrchr(text.data, ')') : NULL;
-		if (!p || sscanf(p + 1,
-				 " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
-				 " %*d %*d %llu",
-				 &ret->state, &ret->flags, &start) != 3)
+		if (!p ||
+		    sscanf(p + 1,
+			   " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d"
+			   " %*d %*d %llu",
+			   &ret->state, &ret->flags, &start) != 3)
 			err = -EINVAL;
 		else
 			ret->start_ticks = start;
@@ -226,9 +227,10 @@ int find__check(pid_t pid, struct error *e)
 		return error__set(e, EINVAL, "process %d is a kernel thread: it has no user stack",
 				  (int)pid);
 	if (strchr("Xx", stat.state) || (stat.state == 'Z' && find__threads(pid) <= 1))
-		return error__set(e, ESRCH,
-				  "process %d is a zombie: it has ended, and waits for its parent to notice",
-				  (int)pid);
+		return error__set(
+			e, ESRCH,
+			"process %d is a zombie: it has ended, and waits for its parent to notice",
+			(int)pid);
 	if (executable_class(pid) == ELFCLASS32)
 		return error__set(e, EOPNOTSUPP,
 				  "process %d is a 32-bit program; only 64-bit ones can be unwound",

@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_SEGMENTS 64
-#define MAX_DYNAMIC 1024
+#define MAX_SEGMENTS   64
+#define MAX_DYNAMIC    1024
 #define MAX_NAMESPACES 64
-#define MAX_STEPS 16384 /* of all namespaces together */
-#define MAX_NAME 4096
+#define MAX_STEPS      16384 /* of all namespaces together */
+#define MAX_NAME       4096
 #define MAX_NAME_BYTES (4u << 20)
 
 /* <link.h> of glibc and musl, as it is in a 64-bit target; r_next is glibc's r_debug_extended */

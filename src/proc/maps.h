@@ -12,13 +12,13 @@
 #include <sys/types.h>
 
 struct mapping {
-	uint64_t start, end;	 /* [start, end) in the target */
-	uint64_t offset;	 /* of `start` in the file, in bytes */
-	uint64_t inode;		 /* 0: no file */
+	uint64_t start, end; /* [start, end) in the target */
+	uint64_t offset;     /* of `start` in the file, in bytes */
+	uint64_t inode;	     /* 0: no file */
 	uint32_t dev_major, dev_minor;
 	bool readable, writable, executable;
-	bool deleted;		 /* the path carried " (deleted)", which is cut from it */
-	const char *path;	 /* unescaped; "" where there is none; "[vdso]" and the like */
+	bool deleted;	  /* the path carried " (deleted)", which is cut from it */
+	const char *path; /* unescaped; "" where there is none; "[vdso]" and the like */
 };
 
 struct maps;

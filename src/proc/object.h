@@ -49,8 +49,7 @@ int objects__set_maps(struct objects *o, const struct maps *maps);
  * Returns 0; -ENOENT: no executable or file mapping there; -EINVAL etc.: there is a mapping, but
  * its object cannot be read (remembered: it is not tried again).
  */
-int objects__find(struct objects *o, uint64_t addr, struct object **ret_object,
-		  uint64_t *ret_bias);
+int objects__find(struct objects *o, uint64_t addr, struct object **ret_object, uint64_t *ret_bias);
 
 /* Whether addr lies in an executable mapping at all (JIT code included). */
 bool objects__executable(const struct objects *o, uint64_t addr);

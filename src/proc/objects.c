@@ -145,8 +145,8 @@ static bool accounts_for(const Elf64_Phdr *p, uint64_t bias, const struct mappin
 	uint64_t vaddr = p->p_vaddr & ~(PAGE_SIZE - 1), offset = p->p_offset & ~(PAGE_SIZE - 1);
 	uint64_t in = m->start - bias - vaddr;
 
-	return p->p_type == PT_LOAD && m->start - bias >= vaddr &&
-	       in < p->p_memsz + PAGE_SIZE && m->offset >= offset && m->offset - offset == in;
+	return p->p_type == PT_LOAD && m->start - bias >= vaddr && in < p->p_memsz + PAGE_SIZE &&
+	       m->offset >= offset && m->offset - offset == in;
 }
 
 /*
@@ -419,8 +419,7 @@ static int resolve(struct objects *o, struct place *place)
 	return place->object->from ? 0 : find_from(o, place);
 }
 
-int objects__find(struct objects *o, uint64_t addr, struct object **ret_object,
-		  uint64_t *ret_bias)
+int objects__find(struct objects *o, uint64_t addr, struct object **ret_object, uint64_t *ret_bias)
 {
 	struct place *place = find_place(o, addr);
 

@@ -12,7 +12,7 @@
 #include "proc/object_file.h"
 
 #define DEFAULT_DIR "/usr/lib/debug"
-#define MAX_LINK 4096
+#define MAX_LINK    4096
 #define MAX_CHECKED (2ull << 30) /* bytes: a checksum over more takes too long */
 
 uint32_t debugfile__crc32(uint32_t crc, const void *bytes, size_t len)

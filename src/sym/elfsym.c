@@ -145,8 +145,7 @@ static const struct elfsym_entry *find_in_table(const struct elfsym_table *t, ui
 				zero_sized = this;
 			continue;
 		}
-		if (before && addr - this->addr >= this->size &&
-		    addr - before->addr < before->size)
+		if (before && addr - this->addr >= this->size && addr - before->addr < before->size)
 			continue;
 		break;
 	}
@@ -155,8 +154,7 @@ static const struct elfsym_entry *find_in_table(const struct elfsym_table *t, ui
 	return at - 1;
 }
 
-int elfsym__find(const struct elfsym *s, uint64_t addr, const char **ret_name,
-		 uint64_t *ret_start)
+int elfsym__find(const struct elfsym *s, uint64_t addr, const char **ret_name, uint64_t *ret_start)
 {
 	const struct elfsym_entry *best = NULL;
 	const char *name = NULL;

@@ -23,8 +23,7 @@ void elfsym__free(struct elfsym *s);
 
 /* The name of the code at `addr` (an address in the object): the same pointer for each address
  * of one symbol. Returns 0; -ENOENT: no symbol covers it. */
-int elfsym__find(const struct elfsym *s, uint64_t addr, const char **ret_name,
-		 uint64_t *ret_start);
+int elfsym__find(const struct elfsym *s, uint64_t addr, const char **ret_name, uint64_t *ret_start);
 
 /* Symbols held: for tests and messages. */
 size_t elfsym__count(const struct elfsym *s);

@@ -17,7 +17,7 @@ struct elfsym_entry {
 	uint32_t name; /* offset in the table's names */
 };
 
-#define ELFSYM_MAX_ADDR ((1ull << 48) - 1)
+#define ELFSYM_MAX_ADDR	    ((1ull << 48) - 1)
 #define ELFSYM_MAX_SECTIONS 0x7ffe
 
 /* An executable section of the object, or, where it has no section headers, its segments. */

@@ -7,9 +7,9 @@
 #include "sym/elfsym_impl.h"
 
 #define MAX_STUBS_LEN (16u << 20)
-#define MAX_NAMES (64u << 20)
-#define MAX_NAME (64u << 10)
-#define CHUNK 512
+#define MAX_NAMES     (64u << 20)
+#define MAX_NAME      (64u << 10)
+#define CHUNK	      512
 
 /* A stub jumps through a slot of the GOT; the relocation of that slot has the function's name. */
 struct stub {
@@ -70,9 +70,9 @@ static int find_stubs(struct stubs *stubs, const struct elf_file *f, const struc
 		if (!len)
 			continue;
 		memcpy(&displacement, code + len - 4, 4);
-		err = add_stub(stubs, &(struct stub){
-			s->shdr.sh_addr + at + len + (uint64_t)(int64_t)displacement,
-			s->shdr.sh_addr + at, area});
+		err = add_stub(stubs, &(struct stub){s->shdr.sh_addr + at + len +
+							     (uint64_t)(int64_t)displacement,
+						     s->shdr.sh_addr + at, area});
 	}
 	free(bytes);
 	return err;
@@ -125,9 +125,10 @@ static int add_name(struct elfsym_table *t, const struct symbols *symbols, const
 	strbuf__append_str(&t->names, "@plt");
 	if (t->names.failed)
 		return -ENOMEM;
-	return elfsym_read__add(t, &(struct elfsym_entry){
-		.addr = stub->addr, .section = (uint64_t)stub->area, .global = 1,
-		.name = (uint32_t)at});
+	return elfsym_read__add(t, &(struct elfsym_entry){.addr = stub->addr,
+							  .section = (uint64_t)stub->area,
+							  .global = 1,
+							  .name = (uint32_t)at});
 }
 
 static int name_stubs(struct elfsym_table *t, const struct stubs *stubs,

@@ -5,10 +5,10 @@
 
 #include "sym/elfsym_impl.h"
 
-#define MAX_NAMES (64u << 20)
+#define MAX_NAMES   (64u << 20)
 #define MAX_SYMBOLS (4u << 20)
-#define MAX_HASHED (512u << 10)
-#define CHUNK 512
+#define MAX_HASHED  (512u << 10)
+#define CHUNK	    512
 
 /* Where a symbol table and its names are. */
 struct source {
@@ -186,13 +186,14 @@ static int add_symbol(struct elfsym_table *t, const Elf64_Sym *sym, int area)
 	/* compilers' labels, which gdb leaves out too */
 	if (!*name || (!global && (!strncmp(name, ".L", 2) || !strncmp(name, "$L", 2))))
 		return 0;
-	return elfsym_read__add(t, &(struct elfsym_entry){
-		.addr = sym->st_value,
-		.section = (uint64_t)area,
-		.global = global && type != STT_GNU_IFUNC,
-		.size = sym->st_size > UINT32_MAX ? UINT32_MAX : (uint32_t)sym->st_size,
-		.name = sym->st_name,
-	});
+	return elfsym_read__add(
+		t, &(struct elfsym_entry){
+			   .addr = sym->st_value,
+			   .section = (uint64_t)area,
+			   .global = global && type != STT_GNU_IFUNC,
+			   .size = sym->st_size > UINT32_MAX ? UINT32_MAX : (uint32_t)sym->st_size,
+			   .name = sym->st_name,
+		   });
 }
 
 int elfsym_read__table(struct elfsym_table *t, const struct elf_file *f,

@@ -9,11 +9,11 @@
 
 #include "base/strbuf.h"
 
-#define BUFFER (64u << 10) /* also the longest line */
-#define MAX_SYMBOLS (4u << 20)
-#define MAX_NAMES (256u << 20)
+#define BUFFER	     (64u << 10) /* also the longest line */
+#define MAX_SYMBOLS  (4u << 20)
+#define MAX_NAMES    (256u << 20)
 #define MAX_FUNCTION (1u << 20) /* bytes: past the last symbol of a region nothing has a name */
-#define NO_NAME UINT32_MAX	/* not code: only ends what is before it */
+#define NO_NAME	     UINT32_MAX /* not code: only ends what is before it */
 
 struct symbol {
 	uint64_t addr;

@@ -71,7 +71,7 @@ static void names_free(void *data)
 	struct names *names = data;
 	struct printed *p, *next;
 
-	HASH_ITER(hh, names->printed, p, next) {
+	HASH_ITER (hh, names->printed, p, next) {
 		HASH_DEL(names->printed, p);
 		free(p);
 	}
@@ -268,8 +268,7 @@ static int reserve(struct symbolizer *s, size_t n)
 }
 
 int symbolizer__stack(struct symbolizer *s, struct objects *objects,
-		      const struct raw_sample *sample, unsigned int number,
-		      struct stack *ret_stack)
+		      const struct raw_sample *sample, unsigned int number, struct stack *ret_stack)
 {
 	const char *end = end_name(sample->end);
 	size_t n = 0;

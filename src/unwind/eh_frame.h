@@ -15,8 +15,22 @@
 
 /* x86-64 registers in DWARF's numbering; 16 is the return address column, i.e. rip. */
 enum cfi_reg {
-	CFI_RAX, CFI_RDX, CFI_RCX, CFI_RBX, CFI_RSI, CFI_RDI, CFI_RBP, CFI_RSP,
-	CFI_R8, CFI_R9, CFI_R10, CFI_R11, CFI_R12, CFI_R13, CFI_R14, CFI_R15,
+	CFI_RAX,
+	CFI_RDX,
+	CFI_RCX,
+	CFI_RBX,
+	CFI_RSI,
+	CFI_RDI,
+	CFI_RBP,
+	CFI_RSP,
+	CFI_R8,
+	CFI_R9,
+	CFI_R10,
+	CFI_R11,
+	CFI_R12,
+	CFI_R13,
+	CFI_R14,
+	CFI_R15,
 	CFI_RA,
 	CFI_N_REGS
 };
@@ -25,16 +39,16 @@ enum cfi_kind {
 	CFI_UNSPECIFIED = 0, /* no rule was given: callee-saved registers stay, RA is unknown */
 	CFI_UNDEFINED,	     /* DW_CFA_undefined; for RA: the outermost frame */
 	CFI_SAME,
-	CFI_OFFSET,	     /* saved at CFA + offset */
-	CFI_VAL_OFFSET,	     /* is CFA + offset */
-	CFI_REGISTER,	     /* is in register `reg`; as a CFA rule: reg + offset */
-	CFI_EXPRESSION,	     /* saved at the address that expr gives; as a CFA rule: its value */
-	CFI_VAL_EXPRESSION,  /* is the value of expr */
+	CFI_OFFSET,	    /* saved at CFA + offset */
+	CFI_VAL_OFFSET,	    /* is CFA + offset */
+	CFI_REGISTER,	    /* is in register `reg`; as a CFA rule: reg + offset */
+	CFI_EXPRESSION,	    /* saved at the address that expr gives; as a CFA rule: its value */
+	CFI_VAL_EXPRESSION, /* is the value of expr */
 };
 
 struct cfi_rule {
-	uint8_t kind;  /* enum cfi_kind */
-	uint8_t reg;   /* for CFI_REGISTER: below CFI_N_REGS */
+	uint8_t kind; /* enum cfi_kind */
+	uint8_t reg;  /* for CFI_REGISTER: below CFI_N_REGS */
 	uint32_t expr_len;
 	int64_t offset;
 	const uint8_t *expr; /* DWARF expression, within the caller's bytes */
@@ -46,14 +60,14 @@ struct cfi_row {
 	/* CFI_REGISTER (reg + offset), CFI_EXPRESSION, or CFI_UNDEFINED where there is none */
 	struct cfi_rule cfa;
 	struct cfi_rule regs[CFI_N_REGS];
-	bool signal_frame;   /* 'S' augmentation: the frame above was interrupted, not calling */
+	bool signal_frame; /* 'S' augmentation: the frame above was interrupted, not calling */
 };
 
 struct eh_frame_bytes {
 	const uint8_t *eh_frame; /* .eh_frame */
 	size_t eh_frame_len;
-	uint64_t eh_frame_addr;	 /* where it lies in the object's address space */
-	const uint8_t *hdr;	 /* .eh_frame_hdr; NULL: an index is made by scanning */
+	uint64_t eh_frame_addr; /* where it lies in the object's address space */
+	const uint8_t *hdr;	/* .eh_frame_hdr; NULL: an index is made by scanning */
 	size_t hdr_len;
 	uint64_t hdr_addr;
 };

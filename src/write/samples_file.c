@@ -29,7 +29,8 @@ struct samples_file *samples_file__open(const char *path, struct error *e)
 	f->path = path;
 	f->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
 	if (f->fd < 0 && (errno == EACCES || errno == ENXIO || errno == EINVAL))
-		f->fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY); /* a device or pipe */
+		f->fd = open(path,
+			     O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY); /* a device or pipe */
 	if (f->fd < 0 || fstat(f->fd, &st)) {
 		err = errno;
 		error__set(e, err, "cannot write %s: %s", path, strerror(err));
@@ -76,7 +77,7 @@ int samples_file__append(struct samples_file *f, const struct strbuf *text, stru
 	if (!err)
 		return 0;
 	if (f->regular && ftruncate(f->fd, st.st_size))
-		return error__set(e, -err, "cannot write %s: %s; its last samples are cut off", f->path,
-				  strerror(-err));
+		return error__set(e, -err, "cannot write %s: %s; its last samples are cut off",
+				  f->path, strerror(-err));
 	return error__set(e, -err, "cannot write %s: %s", f->path, strerror(-err));
 }

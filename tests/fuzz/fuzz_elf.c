@@ -40,8 +40,8 @@ static void use(const void *bytes, size_t size)
 	if (!f)
 		return;
 	if (!elf_file__eh_frame(f, &eh_frame, &hdr) &&
-	    (eh_frame.offset > size || eh_frame.len > size - eh_frame.offset ||
-	     hdr.offset > size || hdr.len > size - hdr.offset))
+	    (eh_frame.offset > size || eh_frame.len > size - eh_frame.offset || hdr.offset > size ||
+	     hdr.len > size - hdr.offset))
 		abort();
 	if (!debugfile__find(f, "/nowhere/x", "/nowhere", &debug))
 		elf_file__free(debug);

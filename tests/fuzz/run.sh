@@ -2,7 +2,7 @@
 # Runs each fuzzer for a while: tests/fuzz/run.sh SECONDS PROGRAM... New inputs go to the build
 # folder; the corpus under tests/fuzz/corpus stays as it is. A finding is kept, named and fails.
 set -u
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit
 seconds=$1
 shift
 failed=0

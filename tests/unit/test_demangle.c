@@ -37,7 +37,7 @@ static const struct {
 	{"_ZlsRSoRK1A", "operator<<(std::basic_ostream<char, std::char_traits<char> >&, A const&)"},
 	{"_Z1fIiEvT_", "void f<int>(int)"},
 	{"_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()() const"},
-	{"_ZN4core3fmt5Write9write_str17h0123456789abcdefE", 
+	{"_ZN4core3fmt5Write9write_str17h0123456789abcdefE",
 	 "core::fmt::Write::write_str::h0123456789abcdef"},
 	/* C names that can be read as GNAT's */
 	{"a__b", "a.b"},
@@ -115,8 +115,9 @@ static void test_doubling(void **state)
 
 static void test_hostile(void **state)
 {
-	static const char *const pieces[] = {"P", "I", "N", "E", "S_", "S0_", "T_", "i", "K", "1a",
-					     "X", "L", "DpT_", "J", "F", "Z", "_", "R", "Ul", "C1"};
+	static const char *const pieces[] = {"P", "I", "N",  "E", "S_", "S0_",	"T_",
+					     "i", "K", "1a", "X", "L",	"DpT_", "J",
+					     "F", "Z", "_",  "R", "Ul", "C1"};
 	char *name = malloc(200001);
 	struct strbuf b = STRBUF_INIT;
 

@@ -80,23 +80,38 @@ static void build(struct image *m, const struct symbol *symbols, size_t n)
 	m->header.e_shentsize = sizeof(Elf64_Shdr);
 	m->header.e_shnum = 6;
 	m->header.e_shstrndx = 5;
-	m->segments[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = 0x1000,
-				      .p_filesz = 64, .p_memsz = 0x1000};
-	m->segments[1] = (Elf64_Phdr){.p_type = PT_NOTE, .p_align = 4,
-				      .p_offset = offsetof(struct image, note), .p_filesz = 36};
+	m->segments[0] = (Elf64_Phdr){.p_type = PT_LOAD,
+				      .p_flags = PF_R | PF_X,
+				      .p_vaddr = 0x1000,
+				      .p_filesz = 64,
+				      .p_memsz = 0x1000};
+	m->segments[1] = (Elf64_Phdr){.p_type = PT_NOTE,
+				      .p_align = 4,
+				      .p_offset = offsetof(struct image, note),
+				      .p_filesz = 36};
 	memcpy(m->note, "\4\0\0\0\24\0\0\0\3\0\0\0GNU\0abcdefghijklmnopqrst", 36);
-	m->sections[1] = (Elf64_Shdr){.sh_name = 1, .sh_type = SHT_NOBITS, .sh_addr = 0x1000,
-				      .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_size = 0x800};
-	m->sections[2] = (Elf64_Shdr){.sh_name = 7, .sh_type = SHT_NOBITS, .sh_addr = 0x1800,
-				      .sh_flags = SHF_ALLOC | SHF_EXECINSTR, .sh_size = 0x800};
-	m->sections[3] = (Elf64_Shdr){.sh_name = 14, .sh_type = SHT_SYMTAB, .sh_link = 4,
+	m->sections[1] = (Elf64_Shdr){.sh_name = 1,
+				      .sh_type = SHT_NOBITS,
+				      .sh_addr = 0x1000,
+				      .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+				      .sh_size = 0x800};
+	m->sections[2] = (Elf64_Shdr){.sh_name = 7,
+				      .sh_type = SHT_NOBITS,
+				      .sh_addr = 0x1800,
+				      .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+				      .sh_size = 0x800};
+	m->sections[3] = (Elf64_Shdr){.sh_name = 14,
+				      .sh_type = SHT_SYMTAB,
+				      .sh_link = 4,
 				      .sh_offset = offsetof(struct image, symbols),
 				      .sh_size = (n + 1) * sizeof(Elf64_Sym),
 				      .sh_entsize = sizeof(Elf64_Sym)};
-	m->sections[4] = (Elf64_Shdr){.sh_name = 22, .sh_type = SHT_STRTAB,
+	m->sections[4] = (Elf64_Shdr){.sh_name = 22,
+				      .sh_type = SHT_STRTAB,
 				      .sh_offset = offsetof(struct image, names),
 				      .sh_size = sizeof(m->names)};
-	m->sections[5] = (Elf64_Shdr){.sh_name = 30, .sh_type = SHT_STRTAB,
+	m->sections[5] = (Elf64_Shdr){.sh_name = 30,
+				      .sh_type = SHT_STRTAB,
 				      .sh_offset = offsetof(struct image, section_names),
 				      .sh_size = sizeof(m->section_names)};
 	memcpy(m->section_names, names, sizeof(names));
@@ -215,9 +230,13 @@ static void test_not_for_us(void **state)
 		size_t at;
 		uint8_t value;
 	} changes[] = {
-		{0, 0}, {EI_CLASS, ELFCLASS32}, {EI_DATA, ELFDATA2MSB},
-		{offsetof(Elf64_Ehdr, e_machine), EM_386}, {offsetof(Elf64_Ehdr, e_type), ET_CORE},
-		{offsetof(Elf64_Ehdr, e_type), ET_REL}, {offsetof(Elf64_Ehdr, e_phentsize), 55},
+		{0, 0},
+		{EI_CLASS, ELFCLASS32},
+		{EI_DATA, ELFDATA2MSB},
+		{offsetof(Elf64_Ehdr, e_machine), EM_386},
+		{offsetof(Elf64_Ehdr, e_type), ET_CORE},
+		{offsetof(Elf64_Ehdr, e_type), ET_REL},
+		{offsetof(Elf64_Ehdr, e_phentsize), 55},
 		{offsetof(Elf64_Ehdr, e_phoff) + 7, 1},
 	};
 	struct image m;
@@ -435,14 +454,10 @@ static void test_debug_link(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lookup),
-		cmocka_unit_test(test_debug_file),
-		cmocka_unit_test(test_no_symbols),
-		cmocka_unit_test(test_not_for_us),
-		cmocka_unit_test(test_mutated),
-		cmocka_unit_test(test_mutated_library),
-		cmocka_unit_test(test_cut_file),
-		cmocka_unit_test(test_find_debug_file),
+		cmocka_unit_test(test_lookup),	   cmocka_unit_test(test_debug_file),
+		cmocka_unit_test(test_no_symbols), cmocka_unit_test(test_not_for_us),
+		cmocka_unit_test(test_mutated),	   cmocka_unit_test(test_mutated_library),
+		cmocka_unit_test(test_cut_file),   cmocka_unit_test(test_find_debug_file),
 		cmocka_unit_test(test_debug_link),
 	};
 

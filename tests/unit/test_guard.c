@@ -66,7 +66,8 @@ static void test_losses(void **state)
 		assert_int_equal(one.threads, 1);
 		assert_int_equal(losses__none(&one), end == STACK_WHOLE);
 		assert_int_equal(one.whole + one.truncated + one.broken + one.guessed + one.torn +
-					 one.running, 1);
+					 one.running,
+				 1);
 	}
 	strbuf__free(&text);
 }

@@ -40,18 +40,17 @@ static void expect(const struct ksyms *k, uint64_t addr, const char *name)
 
 static void test_find(void **state)
 {
-	static const char text[] =
-		"0000000000000000 A fixed_percpu_data\n"
-		"ffffffff81000000 T first\n"
-		"ffffffff81000000 T second\n"
-		"ffffffff81000100 t third\n"
-		"ffffffff81000200 D data\n"
-		"ffffffff81000300 R rodata\n"
-		"ffffffffc0000100 t late\t[mod]\n"
-		"ffffffffc0000000 W early\t[mod]\n"
-		"ffffffffc0000200 d edge\t[mod]\n"
-		"ffffffffc0000200 t at_edge\t[mod]\n"
-		"ffffffffd0000000 t last";
+	static const char text[] = "0000000000000000 A fixed_percpu_data\n"
+				   "ffffffff81000000 T first\n"
+				   "ffffffff81000000 T second\n"
+				   "ffffffff81000100 t third\n"
+				   "ffffffff81000200 D data\n"
+				   "ffffffff81000300 R rodata\n"
+				   "ffffffffc0000100 t late\t[mod]\n"
+				   "ffffffffc0000000 W early\t[mod]\n"
+				   "ffffffffc0000200 d edge\t[mod]\n"
+				   "ffffffffc0000200 t at_edge\t[mod]\n"
+				   "ffffffffd0000000 t last";
 	struct ksyms *k = from_text(text, sizeof(text) - 1);
 
 	assert_false(ksyms__hidden(k));

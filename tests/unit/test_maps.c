@@ -158,12 +158,9 @@ static void test_read_nobody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),
-		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_malformed),
-		cmocka_unit_test(test_nul_bytes_and_cuts),
-		cmocka_unit_test(test_read_self),
-		cmocka_unit_test(test_read_nobody),
+		cmocka_unit_test(test_parse),	  cmocka_unit_test(test_find),
+		cmocka_unit_test(test_malformed), cmocka_unit_test(test_nul_bytes_and_cuts),
+		cmocka_unit_test(test_read_self), cmocka_unit_test(test_read_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -233,8 +233,8 @@ static void test_image(void **state)
 	assert_int_equal(object__eh_frame(obj, &eh), 0);
 	assert_int_equal(eh_frame.addr, eh.eh_frame_addr);
 	assert_true(eh_frame.len >= eh.eh_frame_len);
-	assert_int_equal(elf_file__read_alloc(f, eh_frame.offset, eh.eh_frame_len, SIZE_MAX - 1,
-					      &bytes), 0);
+	assert_int_equal(
+		elf_file__read_alloc(f, eh_frame.offset, eh.eh_frame_len, SIZE_MAX - 1, &bytes), 0);
 	assert_memory_equal(bytes, eh.eh_frame, eh.eh_frame_len);
 	assert_non_null(elf_file__libelf(f));
 	free(bytes);
@@ -301,16 +301,16 @@ static void test_linkmap_hostile(void **state)
 	memcpy(f.bytes + 64, segments, sizeof(segments));
 	put(&f, 256, DT_DEBUG);
 	put(&f, 264, 0x10200);
-	put(&f, 0x200, 2);		 /* r_debug: version */
-	put(&f, 0x208, 0x10300);	 /* r_map */
-	put(&f, 0x228, 0x10200);	 /* r_next: itself */
-	put(&f, 0x308, 0x10400);	 /* first: name */
-	put(&f, 0x310, 0x1111);		 /* ld */
-	put(&f, 0x318, 0x10330);	 /* next */
-	put(&f, 0x338, 0x10408);	 /* second: name */
-	put(&f, 0x340, 0x2222);		 /* ld */
-	put(&f, 0x348, 0x10300);	 /* next: the first again */
-	put(&f, 0x350, 0x10300);	 /* prev */
+	put(&f, 0x200, 2);	 /* r_debug: version */
+	put(&f, 0x208, 0x10300); /* r_map */
+	put(&f, 0x228, 0x10200); /* r_next: itself */
+	put(&f, 0x308, 0x10400); /* first: name */
+	put(&f, 0x310, 0x1111);	 /* ld */
+	put(&f, 0x318, 0x10330); /* next */
+	put(&f, 0x338, 0x10408); /* second: name */
+	put(&f, 0x340, 0x2222);	 /* ld */
+	put(&f, 0x348, 0x10300); /* next: the first again */
+	put(&f, 0x350, 0x10300); /* prev */
 	memcpy(f.bytes + 0x408, "lib\nx", 6);
 	l = linkmap__read(flat_read, &f, &start);
 	assert_non_null(l);

@@ -46,7 +46,8 @@ static void test_values(void **state)
 	static const char *const lines[] = {
 		"-p 12 -i 3 -s 0.5 -l 4 -t a,b -k f -o g -v --kernel --format folded",
 		"-p=12 -i=3 -s=0.5 -l=4 -t=a,b -k=f -o=g -v --kernel --format=folded",
-		"--pid 12 --iterations 3 --interval .5 --lines 4 --tids a,b --save-samples f --output g "
+		"--pid 12 --iterations 3 --interval .5 --lines 4 --tids a,b --save-samples f "
+		"--output g "
 		"--verbose --kernel --format folded",
 		"--pid=12 --iterations=3 --interval=5e-1 --lines=4 --tids=a,b --save-samples=f "
 		"--output=g --verbose --kernel --format=folded --mode=threads",
@@ -127,9 +128,10 @@ static void test_errors(void **state)
 static void test_help(void **state)
 {
 	struct strbuf help = STRBUF_INIT;
-	static const char *const names[] = {"--pid", "--binary", "--comm", "--iterations",
-					    "--interval", "--kernel", "--lines", "--tids", "--format",
-					    "--output", "--save-samples", "--check", "--version"};
+	static const char *const names[] = {
+		"--pid",	  "--binary", "--comm",	  "--iterations", "--interval",
+		"--kernel",	  "--lines",  "--tids",	  "--format",	  "--output",
+		"--save-samples", "--check",  "--version"};
 
 	assert_int_equal(options__help(&help), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -142,10 +144,8 @@ static void test_help(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_last_wins),
-		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_defaults),  cmocka_unit_test(test_values),
+		cmocka_unit_test(test_last_wins), cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_help),
 	};
 

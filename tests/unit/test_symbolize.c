@@ -182,7 +182,8 @@ static void test_headers(void **state)
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct raw_sample sample = {.tid = 2345, .thread_name = cases[i].name,
+		struct raw_sample sample = {.tid = 2345,
+					    .thread_name = cases[i].name,
 					    .thread_pointer = cases[i].thread_pointer};
 		struct stack stack;
 
