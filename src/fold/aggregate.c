@@ -97,7 +97,7 @@ static int append_frame(struct aggregate *a, struct text name)
 	return a->frames.failed ? -ENOMEM : 0;
 }
 
-static int count_line(struct aggregate *a)
+static int count_line(struct aggregate *a, uint64_t count)
 {
 	size_t offsets_size = a->n_offsets * sizeof(uint32_t);
 	struct line *line;
@@ -106,13 +106,15 @@ static int count_line(struct aggregate *a)
 	HASH_VALUE(a->frames.data, a->frames.len, hash);
 	HASH_FIND_BYHASHVALUE(hh, a->lines, a->frames.data, a->frames.len, hash, line);
 	if (line) {
-		line->count++;
+		/* a file that says it has 2^64 stacks is wrong, but must not wrap to few */
+		if (__builtin_add_overflow(line->count, count, &line->count))
+			line->count = UINT64_MAX;
 		return 0;
 	}
 	line = malloc(sizeof(*line) + offsets_size + COUNT_MAX + a->frames.len + 1);
 	if (!line)
 		return -ENOMEM;
-	line->count = 1;
+	line->count = count;
 	line->len = a->frames.len;
 	line->n_frames = a->n_offsets;
 	line->frames = (char *)line->offsets + offsets_size + COUNT_MAX;
@@ -140,10 +142,11 @@ int aggregate__add(struct aggregate *a, const struct stack *stack)
 	a->n_offsets = 0;
 	err = strbuf__append_str(&a->frames, "");
 	for (size_t i = 0; !err && i < n; i++) {
-		struct text name;
+		struct text name = stack->frames[i];
 
 		/* also where the thread is not wanted: a name may carry over to the next stack */
-		err = shortener__frame(a->shortener, stack->frames[i], &name);
+		if (!stack->shortened)
+			err = shortener__frame(a->shortener, stack->frames[i], &name);
 		if (!err && wanted)
 			err = append_frame(a, name);
 	}
@@ -151,7 +154,7 @@ int aggregate__add(struct aggregate *a, const struct stack *stack)
 		return err;
 	if (!wanted || (!a->frames.len && !stack->last))
 		return 0;
-	err = count_line(a);
+	err = count_line(a, stack->count);
 	return err ? err : 1;
 }
 

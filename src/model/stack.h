@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct text {
 	const char *str; /* not NUL-terminated */
@@ -20,6 +21,8 @@ struct stack {
 	/* innermost first, each a whole line: `#4  0x00005581.. in f(int) () from /lib/x.so` */
 	const struct text *frames;
 	size_t n_frames;
+	uint64_t count; /* how many such stacks it stands for; 1 unless the source had counted */
+	bool shortened; /* the frames are the names to print, not lines to shorten */
 	/* The input's last stack: counted even if nothing is in it. A stack without a header is
 	 * counted only as the last, which makes it the only one; else it is read for the names
 	 * that carry over from frame to frame. */

@@ -68,6 +68,7 @@ static int emit(struct gdb_reader *r, bool last)
 		.header = {r->text.data, r->header_len},
 		.frames = r->frames,
 		.n_frames = r->n_frames,
+		.count = 1,
 		.last = last,
 	};
 	const char *p = r->text.data;

@@ -302,6 +302,7 @@ int symbolizer__stack(struct symbolizer *s, struct objects *objects,
 		.header = {s->text.data, s->ends[0]},
 		.frames = s->frames,
 		.n_frames = n,
+		.count = 1,
 	};
 	return 0;
 }

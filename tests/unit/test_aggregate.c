@@ -83,7 +83,7 @@ static void test_return_values(void **state)
 	struct filter *f = filter__new("7", NULL);
 	struct aggregate *a = aggregate__new(s, f, 0);
 	struct text frames[] = {{"#0 a", 4}};
-	struct stack stack = {.header = {"TID 7:", 6}, .frames = frames, .n_frames = 1};
+	struct stack stack = {.header = {"TID 7:", 6}, .frames = frames, .n_frames = 1, .count = 1};
 	struct report report;
 
 	assert_int_equal(aggregate__report(a, &report), 0);
@@ -110,12 +110,37 @@ static void test_return_values(void **state)
 	aggregate__free(NULL);
 }
 
+/* A source that has counted, and names that are short already: A::operator()() stays. */
+static void test_counted_and_shortened(void **state)
+{
+	struct shortener *s = shortener__new(SHORTEN_GDB);
+	struct aggregate *a = aggregate__new(s, NULL, 0);
+	struct text frames[] = {{"f<int>", 6}, {"g(a.cc:1)", 9}};
+	struct stack stack = {.frames = frames, .n_frames = 2, .last = true, .shortened = true};
+	struct report report;
+
+	stack.count = 3;
+	assert_int_equal(aggregate__add(a, &stack), 1);
+	stack.count = 4;
+	assert_int_equal(aggregate__add(a, &stack), 1);
+	assert_int_equal(aggregate__report(a, &report), 0);
+	assert_int_equal(report.n_lines, 1);
+	assert_int_equal(report.lines[0].count, 7);
+	assert_string_equal(report.lines[0].frames, "f<int>,g(a.cc:1)");
+	stack.count = UINT64_MAX;
+	assert_int_equal(aggregate__add(a, &stack), 1);
+	assert_int_equal(aggregate__report(a, &report), 0);
+	assert_true(report.lines[0].count == UINT64_MAX);
+	aggregate__free(a);
+	shortener__free(s);
+}
+
 static void test_offsets(void **state)
 {
 	struct shortener *s = shortener__new(SHORTEN_GDB);
 	struct aggregate *a = aggregate__new(s, NULL, 0);
 	struct text frames[] = {{"#0", 2}, {"#1 a,b", 6}, {"#2", 2}, {"#3 c\0d", 6}};
-	struct stack stack = {.header = {"TID 7:", 6}, .frames = frames, .n_frames = 4};
+	struct stack stack = {.header = {"TID 7:", 6}, .frames = frames, .n_frames = 4, .count = 1};
 	struct report report;
 
 	assert_int_equal(aggregate__add(a, &stack), 1);
@@ -136,7 +161,7 @@ static void test_too_long(void **state)
 	struct aggregate *a = aggregate__new(s, NULL, 0);
 	struct strbuf line = STRBUF_INIT;
 	struct text frames[40];
-	struct stack stack = {.header = {"T", 1}, .frames = frames, .n_frames = 40};
+	struct stack stack = {.header = {"T", 1}, .frames = frames, .n_frames = 40, .count = 1};
 	size_t mib8 = (size_t)8 << 20;
 
 	strbuf__append_str(&line, "#0 ");
@@ -189,9 +214,13 @@ static void test_collation(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),	   cmocka_unit_test(test_return_values),
-		cmocka_unit_test(test_offsets),	   cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_many_lines), cmocka_unit_test(test_collation),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_return_values),
+		cmocka_unit_test(test_counted_and_shortened),
+		cmocka_unit_test(test_offsets),
+		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_many_lines),
+		cmocka_unit_test(test_collation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,7 +72,7 @@ static void test_folded_report(void **state)
 static void test_gdb_stack(void **state)
 {
 	const struct text frames[] = {{"#0  0x1 in a ()", 15}, {"#1  0x2 in b\nThread 7", 21}};
-	struct stack stack = {.header = {"Thread 1 (LWP 7):", 17}, .frames = frames, .n_frames = 2};
+	struct stack stack = {.header = {"Thread 1 (LWP 7):", 17}, .frames = frames, .n_frames = 2, .count = 1};
 	struct strbuf out = STRBUF_INIT;
 
 	assert_int_equal(write_gdb__stack(&out, &stack), 0);
