@@ -30,12 +30,13 @@ CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DPMP_VERSION='"$(VERSION)"' \
             -DPCRE2_CODE_UNIT_WIDTH=8 -Isrc -I. -I$(B)/skel
 CFLAGS   += -std=gnu11 $(OPT) $(WARN)
 LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--as-needed
-LIBS     := -lbpf -ldw -lelf -liberty -lpcre2-8 -lpthread
+LIBS     := -lbpf -lelf -liberty -lpcre2-8 -lpthread
 
-# sources: everything but main.c is the library that program, tests and fuzzers share
+# sources: everything but what wires it is the library that program, tests and fuzzers share
 LIB_SRC  := $(sort $(wildcard src/*/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(B)/obj/%.o)
-MAIN_OBJ := $(B)/obj/src/main.o
+MAIN_SRC := src/main.c src/pipeline.c
+MAIN_OBJ := $(MAIN_SRC:%.c=$(B)/obj/%.o)
 BPF_SRC  := $(sort $(wildcard bpf/*.bpf.c))
 SKELS    := $(BPF_SRC:bpf/%.bpf.c=$(B)/skel/%.skel.h)
 
@@ -53,7 +54,7 @@ $(B)/libpmp.a: $(LIB_OBJ)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
 # the direction of the includes is part of the design: it is checked at every build
-$(B)/includes.ok: scripts/check-includes.sh $(LIB_SRC) src/main.c $(wildcard src/*/*.h)
+$(B)/includes.ok: scripts/check-includes.sh $(LIB_SRC) $(MAIN_SRC) $(wildcard src/*/*.h)
 	$(say) INCLUDES $@
 	$(Q)scripts/check-includes.sh && touch $@
 
@@ -90,10 +91,10 @@ comma   := ,
 # for clangd and clang-tidy: one entry a source file, with the flags above
 json    = $(subst ",\",$(subst \,\\,$(1)))
 entry   = {"directory": "$(CURDIR)", "file": "$(1)", "command": "$(call json,$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -c $(1))"}
-compile_commands.json: $(B)/flags $(LIB_SRC) src/main.c Makefile
+compile_commands.json: $(B)/flags $(LIB_SRC) $(MAIN_SRC) Makefile
 	$(say) JSON $@
 	$(file >$@,[)
-	$(foreach f,$(LIB_SRC),$(file >>$@,$(call entry,$(f))$(comma)))
+	$(foreach f,$(LIB_SRC) src/pipeline.c,$(file >>$@,$(call entry,$(f))$(comma)))
 	$(file >>$@,$(call entry,src/main.c)])
 
 install: $(B)/bpf-pmp ## install the program and its documentation
@@ -103,8 +104,12 @@ install: $(B)/bpf-pmp ## install the program and its documentation
 
 uninstall: ## remove what install installed
 	rm -f $(DESTDIR)$(BINDIR)/bpf-pmp
+	! grep -qs bpf-pmp $(DESTDIR)$(BINDIR)/pt-pmp || rm -f $(DESTDIR)$(BINDIR)/pt-pmp
 	rm -f $(addprefix $(DESTDIR)$(DOCDIR)/,README.md NEWS LICENSE)
-	-rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null
+	rmdir $(DESTDIR)$(DOCDIR) 2>/dev/null || true
+
+install-pt-pmp: install ## install compat/pt-pmp as pt-pmp besides, in place of percona-toolkit's
+	install -m 755 compat/pt-pmp $(DESTDIR)$(BINDIR)/pt-pmp
 
 demo: all ## profile a server of this machine, or a bundled one
 	scripts/demo.sh
@@ -112,7 +117,7 @@ demo: all ## profile a server of this machine, or a bundled one
 clean: ## remove everything that was built
 	rm -rf $(B) compile_commands.json
 
-.PHONY: all help install uninstall demo clean FORCE
+.PHONY: all help install install-pt-pmp uninstall demo clean FORCE
 FORCE:
 .DELETE_ON_ERROR:
 .SECONDARY:

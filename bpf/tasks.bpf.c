@@ -16,9 +16,9 @@ char LICENSE[] SEC("license") = "GPL";
 pmp_u32 only_wanted; /* the iterator passes over threads that `wanted` does not hold */
 pmp_u32 with_kernel; /* take kernel stacks */
 pmp_u32 with_memory; /* copy stack memory (the sleepable iterator only) */
-pmp_u32 filter_tgid; /* where the kernel cannot filter: 0, or the process to take */
+pmp_u32 filter_tgid; /* the process to take, in the reader's pid namespace */
 
-/* set by the iterator, read by the sampler */
+/* set by the iterator, read by the sampler; user space clears them for another process */
 pmp_u32 target_tgid;  /* in the initial pid namespace */
 pmp_u32 reader_level; /* depth of the reader's pid namespace */
 
@@ -113,17 +113,20 @@ static __always_inline int read_task(struct bpf_iter__task *ctx, const bool slee
 	struct task_struct *task = ctx->task;
 	struct pt_regs regs;
 	struct scratch *s;
-	pmp_u32 zero = 0, tid, len = 0;
+	pmp_u32 zero = 0, tid, tgid, len = 0;
 	pmp_u64 at;
 	long n;
 
 	if (!task)
 		return 0;
-	reader_level = task_ns_level((struct task_struct *)bpf_get_current_task());
-	if (filter_tgid &&
-	    task_ns_pid(BPF_CORE_READ(task, group_leader), reader_level) != filter_tgid)
+	/* most tasks of a walk over all are not the target's: known by one number once it is known */
+	tgid = BPF_CORE_READ(task, tgid);
+	if (target_tgid && tgid != target_tgid)
 		return 0;
-	target_tgid = BPF_CORE_READ(task, tgid);
+	reader_level = task_ns_level((struct task_struct *)bpf_get_current_task());
+	if (task_ns_pid(BPF_CORE_READ(task, group_leader), reader_level) != filter_tgid)
+		return 0;
+	target_tgid = tgid;
 	tid = BPF_CORE_READ(task, pid);
 	if (only_wanted && !bpf_map_lookup_elem(&wanted, &tid))
 		return 0;
@@ -136,7 +139,7 @@ static __always_inline int read_task(struct bpf_iter__task *ctx, const bool slee
 	if (on_cpu(task))
 		s->task.flags |= PMP_TASK_ON_CPU;
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), task_user_regs(task)))
-		s->task.flags |= PMP_TASK_NO_MEMORY;
+		s->task.flags |= PMP_TASK_MOVED; /* it is read again */
 	else
 		put_regs(&s->task, &regs);
 	if (with_kernel) {
@@ -233,7 +236,8 @@ int sample_running(struct bpf_perf_event_data *ctx)
 		at += part;
 	}
 	s->task.stack_len = len;
-	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+	/* before it is handed over: user space may want the thread again once it has seen this */
 	bpf_map_delete_elem(&wanted, &tid);
+	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -58,20 +58,27 @@ start_server() {
 	done
 }
 
+[ $# -eq 0 ] || die "takes no arguments; it installs, builds and shows a profile"
 [ "$(id -u)" -eq 0 ] || die "needs root, to load BPF programs: sudo scripts/demo.sh"
 say "installing what building needs, if anything is missing"
 scripts/install-deps.sh >&2
 say "building"
-make B="$B" all >&2
+make -s B="$B" all >&2
 
 if runs mysqld || runs mariadbd; then
 	say "a database server is running: its profile is"
-	"$B/bpf-pmp"
+	# one or several of them
+	if runs mysqld; then
+		"$B/bpf-pmp" --comm mysqld
+	else
+		"$B/bpf-pmp" --comm mariadbd
+	fi
 else
-	make B="$B" "$B/fixtures/demo_server" >&2
+	make -s B="$B" "$B/fixtures/demo_server" >&2
 	start_server
 	say "no mysqld or mariadbd runs here; of a bundled demo server, PID $server, the profile is"
 	"$B/bpf-pmp" -p "$server"
 fi
-say "each line is a stack, innermost function first, after the number of threads that are in it;" \
+say "each line is a stack, innermost function first, after the number of threads that are in it:" \
+	"many threads under one lock function wait for whoever holds it, further down;" \
 	"nothing was stopped to see them"

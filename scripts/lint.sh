@@ -30,7 +30,8 @@ if need cppcheck; then
 		-Isrc -I. -D__x86_64__ src || bad=1
 fi
 if need shellcheck; then
-	find . -name '*.sh' -not -path './build/*' -print0 | xargs -0 shellcheck -x -S warning || bad=1
+	find . \( -name '*.sh' -o -name '*.t' -o -path ./compat/pt-pmp \) -not -path './build/*' -print0 |
+		xargs -0 shellcheck -x -S warning || bad=1
 fi
 [ $bad -eq 0 ] && echo "lint: ok"
 exit $bad

@@ -1,366 +1,296 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * main: wires the stages, the only file that sees them all:
+ * main: wires the stages; pipeline.c has those that all stacks pass:
  *
- *   options -> plan -> session (capture) -> raw_sample -> symbolizer -> stack -> aggregate ->
- *   report -> writer -> output
- *   earlier samples (--save-samples) -> gdb reader ----------------> stack
+ *   options, config -> plan -> session -> raw_sample -> symbolizer -+-> stack -> filter ->
+ *   tracer, FILES, earlier samples ---------------> reader ---------+   shortener -> aggregate ->
+ *                                                                       report -> writer -> output
  */
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "capture/features.h"
 #include "capture/guard.h"
 #include "capture/session.h"
+#include "capture/targets.h"
 #include "cli/options.h"
-#include "fold/aggregate.h"
-#include "fold/filter.h"
-#include "fold/shorten.h"
+#include "capture/child.h"
+#include "capture/tracer.h"
 #include "model/plan.h"
+#include "pipeline.h"
 #include "proc/find.h"
-#include "read/gdb.h"
-#include "sym/symbolize.h"
 #include "write/output.h"
-#include "write/samples_file.h"
-#include "write/writer.h"
 
 #include <errno.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-/* The stages that a sample passes on its way to the report. */
-struct pipeline {
-	struct symbolizer *symbolizer;
-	struct shortener *shortener;
-	struct filter *filter;
-	struct aggregate *aggregate;
-	struct samples_file *saved; /* NULL without --save-samples */
-	struct strbuf iteration;    /* gdb's text of one iteration, to be saved */
-	struct error *e;
-};
+/* The signal that asked us to end, or 0. A second one does not ask. */
+static volatile sig_atomic_t interrupted;
 
-static int complain(struct error *e, int err)
+static void on_signal(int signal_number)
+{
+	interrupted = signal_number;
+}
+
+static void complain(struct error *e, int err)
 {
 	fprintf(stderr, "bpf-pmp: %s\n", error__text(e, err));
 	error__clear(e);
-	return EXIT_FAILURE;
 }
 
-static int count_stack(const struct stack *stack, void *arg)
+/* Print what was captured, and what of it is missing; `err` is what ended the capture, or 0. */
+static int finish_capture(struct pipeline *p, const struct plan *plan,
+			  const struct session *session, time_t began, struct error *e, int err)
 {
-	struct pipeline *p = arg;
-	int err = aggregate__add(p->aggregate, stack);
+	const struct losses *losses = session__losses(session);
+	struct error first = *e;
+	int put;
 
-	return err < 0 ? err : 0;
-}
-
-static int on_sample(void *arg, struct objects *objects, const struct raw_sample *sample,
-		     unsigned int number)
-{
-	struct pipeline *p = arg;
-	struct stack stack;
-	int err = symbolizer__stack(p->symbolizer, objects, sample, number, &stack);
-
-	if (!err && p->saved)
-		err = write_gdb__stack(&p->iteration, &stack);
-	if (!err)
-		err = count_stack(&stack, p);
-	return err;
-}
-
-static int on_iteration(void *arg)
-{
-	struct pipeline *p = arg;
-	struct timespec now;
-	int err;
-
-	if (!p->saved)
-		return 0;
-	clock_gettime(CLOCK_REALTIME, &now);
-	err = write_gdb__timestamp(&p->iteration, &now);
-	if (!err)
-		err = samples_file__append(p->saved, &p->iteration, p->e);
-	strbuf__reset(&p->iteration);
-	return err;
-}
-
-/* None of them is the last of the input: ours follow. */
-static int count_earlier_stack(const struct stack *stack, void *arg)
-{
-	struct stack earlier = *stack;
-
-	earlier.last = false;
-	return count_stack(&earlier, arg);
-}
-
-/* Count what earlier runs left in the --save-samples file. */
-static int count_earlier(struct pipeline *p)
-{
-	struct gdb_reader *reader = gdb_reader__new(count_earlier_stack, p);
-	char *buffer = malloc(1 << 16);
-	int err = reader && buffer ? 0 : -ENOMEM;
-	ssize_t n = 0;
-
-	while (!err && (n = samples_file__read(p->saved, buffer, 1 << 16)) > 0)
-		err = gdb_reader__feed(reader, buffer, (size_t)n);
-	if (!err && n < 0)
-		err = (int)n;
-	if (!err)
-		err = gdb_reader__feed(reader, "\n", 1); /* its last line may have none */
-	if (!err)
-		err = gdb_reader__finish(reader);
-	gdb_reader__free(reader);
-	free(buffer);
-	return err;
-}
-
-static int open_pipeline(struct pipeline *p, const struct plan *plan)
-{
-	const struct symbolizer_options options = {.debug_dir = NULL};
-	int err;
-
-	p->filter = filter__new(plan->tids, p->e);
-	if (!p->filter)
-		return -errno;
-	p->shortener = shortener__new(SHORTEN_GDB);
-	p->symbolizer = symbolizer__new(&options);
-	if (!p->shortener || !p->symbolizer)
-		return -ENOMEM;
-	p->aggregate = aggregate__new(p->shortener, p->filter, plan->lines);
-	if (!p->aggregate)
-		return -ENOMEM;
-	if (!plan->save_samples)
-		return 0;
-	p->saved = samples_file__open(plan->save_samples, p->e);
-	if (!p->saved)
-		return -errno;
-	err = count_earlier(p);
-	if (err)
-		return error__set(p->e, -err, "cannot read %s: %s", plan->save_samples,
-				  strerror(-err));
-	return 0;
-}
-
-static void close_pipeline(struct pipeline *p)
-{
-	aggregate__free(p->aggregate);
-	symbolizer__free(p->symbolizer);
-	shortener__free(p->shortener);
-	filter__free(p->filter);
-	samples_file__close(p->saved);
-	strbuf__free(&p->iteration);
-}
-
-struct described {
-	const pid_t *pids;
-	size_t n;
-	struct strbuf text;
-};
-
-static int describe_all(void *arg)
-{
-	struct described *d = arg;
-
-	for (size_t i = 0; i < d->n; i++) {
-		strbuf__append_str(&d->text, "    ");
-		if (find__describe(d->pids[i], &d->text))
-			strbuf__printf(&d->text, "PID %d", (int)d->pids[i]);
-		strbuf__append_char(&d->text, '\n');
+	/* what an earlier iteration gave is not lost for what became of a later one */
+	if (err && !losses->threads)
+		return err;
+	*e = (struct error)ERROR_INIT;
+	put = pipeline__report(p, &began);
+	if (put) {
+		error__clear(&first);
+		return put;
 	}
-	return 0;
-}
-
-/* Several processes match: say which, so that one can be chosen. */
-static int complain_several(const char *name, const pid_t *pids, size_t n, const struct plan *plan)
-{
-	struct described *d = calloc(1, sizeof(*d)); /* left alone should it time out */
-
-	fprintf(stderr,
-		"bpf-pmp: %zu processes are named %s; give one with -p, or take all with "
-		"--comm %s:\n",
-		n, name, name);
-	if (!d)
-		return EXIT_FAILURE;
-	d->pids = pids;
-	d->n = n;
-	/* a command line lies in the process' memory: reading it may have to wait */
-	if (guard__run(describe_all, d, plan->max_wait) == 0) {
-		fputs(d->text.data ? d->text.data : "", stderr);
-		strbuf__free(&d->text);
-		free(d);
-	} else {
-		for (size_t i = 0; i < n; i++)
-			fprintf(stderr, "    PID %d\n", (int)pids[i]);
-	}
-	return EXIT_FAILURE;
-}
-
-/* Find the processes that the plan names. Returns an exit status; complains itself. */
-static int find_targets(const struct plan *plan, pid_t **ret_pids, size_t *ret_n)
-{
-	static const char *const servers[] = {"mysqld", "mariadbd"};
-	const char *name = plan->binary;
-	struct error e = ERROR_INIT;
-	pid_t *pids = NULL;
-	size_t n = 0;
-	int err = 0;
-
-	if (plan->pid) {
-		pids = malloc(sizeof(*pids));
-		if (!pids)
-			return complain(&e, ENOMEM);
-		pids[n++] = plan->pid;
-	} else if (plan->comm) {
-		err = find__comm(plan->comm, &pids, &n);
-	} else if (name) {
-		err = find__binary(name, &pids, &n);
-	} else {
-		for (size_t i = 0; i < 2 && !n && !err; i++) {
-			name = servers[i];
-			err = find__binary(name, &pids, &n);
-		}
-	}
-	if (err)
-		error__set(&e, -err, "cannot list the processes in /proc: %s", strerror(-err));
-	else if (!n && plan->comm)
-		err = error__set(&e, ESRCH,
-				 "no process has the command %s; see `ps -e -o pid,comm`",
-				 plan->comm);
-	else if (!n && plan->binary)
-		err = error__set(&e, ESRCH,
-				 "no process is named %s; give -p PID, or another name with -b",
-				 plan->binary);
-	else if (!n)
-		err = error__set(&e, ESRCH,
-				 "no process is named mysqld or mariadbd; name one with -b, or "
-				 "give -p PID");
-	else if (n > 1 && !plan->comm)
-		return complain_several(name, pids, n, plan);
-	for (size_t i = 0; i < n && !err && !plan->comm; i++)
-		err = find__check(pids[i], &e);
-	if (err) {
-		free(pids);
-		return complain(&e, err);
-	}
-	*ret_pids = pids;
-	*ret_n = n;
-	return EXIT_SUCCESS;
-}
-
-static int put_report(const struct pipeline *p, const struct plan *plan, time_t began)
-{
-	struct strbuf text = STRBUF_INIT;
-	struct report report;
-	int err = aggregate__report(p->aggregate, &report);
-
-	if (!err && plan->format == PLAN_FORMAT_PMP) {
-		err = write_pmp__date(&text, began);
-		if (!err)
-			err = write_pmp__report(&text, &report);
-	} else if (!err) {
-		err = write_folded__report(&text, &report);
-	}
-	if (!err)
-		err = output__put(plan->output, &text, p->e);
-	strbuf__free(&text);
-	return err;
-}
-
-static int capture(const struct plan *plan)
-{
-	time_t began = time(NULL);
-	struct error e = ERROR_INIT;
-	struct pipeline pipeline = {.e = &e};
-	const struct session_sink sink = {
-		.sample = on_sample,
-		.iteration = on_iteration,
-		.arg = &pipeline,
-	};
-	struct session *session = NULL;
-	pid_t *pids = NULL;
-	size_t n_pids = 0;
-	int err, status = find_targets(plan, &pids, &n_pids);
-
-	if (status)
-		return status;
-	err = open_pipeline(&pipeline, plan);
-	if (!err) {
-		session = session__new(plan, &e);
-		err = session ? 0 : -errno;
-	}
-	if (!err) {
-		err = session__run(session, pids, n_pids, &sink, &e);
-		/* what an earlier iteration gave is not lost for what became of a later one */
-		if (!err || session__losses(session)->threads) {
-			struct error first = e;
-			int put;
-
-			e = (struct error)ERROR_INIT;
-			put = put_report(&pipeline, plan, began);
-			if (!err) {
-				err = put;
-			} else {
-				error__clear(&e);
-				e = first;
-			}
-		}
-	}
-	if (session && !err)
+	*e = first;
+	if (err != -ETIMEDOUT) /* then it is being written to still */
 		session__print_losses(session);
-	if (!err && !symbolizer__kernel_names(pipeline.symbolizer))
+	if (pipeline__kernel_hidden(p))
 		fprintf(stderr, "bpf-pmp: kernel names are hidden (kernel.kptr_restrict): kernel "
 				"frames are "
 				"shown as ??\n");
-	if (!err && filter__given_up(pipeline.filter))
-		fprintf(stderr,
-			"bpf-pmp: %zu threads were left out: --tids took too long to match them\n",
-			filter__given_up(pipeline.filter));
-	status = err ? complain(&e, err) : EXIT_SUCCESS;
+	if (interrupted)
+		fprintf(stderr, "bpf-pmp: ended after %zu snapshots; these are printed\n",
+			losses->snapshots);
+	if (err && !interrupted) {
+		char *reason = strdup(error__text(e, err));
+
+		error__set(e, -err, "%s; %zu snapshots before that are printed",
+			   reason ? reason : "", losses->snapshots);
+		free(reason);
+	}
+	return err;
+}
+
+static int capture_by_bpf(const struct plan *plan, struct pipeline *p, const pid_t *pids,
+			  size_t n_pids, struct error *e)
+{
+	const struct session_sink sink = {
+		.sample = pipeline__sample,
+		.iteration = pipeline__iteration,
+		.arg = p,
+	};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	struct session *session = session__new(plan, e);
+	time_t began = time(NULL);
+	int err = session ? pipeline__open_saved(p) : -errno;
+
+	if (!err && plan->iterations > 1) {
+		sigaction(SIGINT, &action, NULL);
+		sigaction(SIGTERM, &action, NULL);
+	}
+	if (!err) {
+		err = session__run(session, pids, n_pids, &sink, &interrupted, e);
+		err = finish_capture(p, plan, session, began, e, err);
+	}
 	/* a thread that was given up still works on the session: that is left to the kernel */
-	if (err == -ETIMEDOUT)
-		_exit(EXIT_FAILURE);
-	session__free(session);
-	close_pipeline(&pipeline);
+	if (err != -ETIMEDOUT)
+		session__free(session);
+	return err;
+}
+
+/* One run of gdb or eu-stack on each process. */
+static int trace_once(struct tracer *tracer, struct pipeline *p, const pid_t *pids, size_t n_pids,
+		      struct error *e)
+{
+	struct tracer_result result;
+	int err = 0;
+
+	for (size_t i = 0; i < n_pids && !err && !interrupted; i++) {
+		err = tracer__run(tracer, pids[i], pipeline__trace, p, e, &result);
+		if (!err && result.continued)
+			complain(e, 0);
+		if (err == -EINTR)
+			interrupted = result.signal;
+	}
+	return err;
+}
+
+static int capture_by_tracer(const struct plan *plan, struct pipeline *p, const pid_t *pids,
+			     size_t n_pids, struct error *e)
+{
+	const struct tracer_options options = {
+		.kind = plan->tracer == PLAN_TRACER_EU	   ? TRACER_EU
+			: plan->tracer == PLAN_TRACER_PTEU ? TRACER_PTEU
+							   : TRACER_GDB,
+		.readnever = plan->readnever,
+		.timeout = plan->timeout,
+	};
+	struct tracer *tracer = tracer__new(&options, e);
+	time_t began = time(NULL);
+	int err = tracer ? pipeline__open_saved(p) : -errno;
+
+	for (unsigned int i = 0; i < plan->iterations && !err && !interrupted; i++) {
+		struct timespec pause = {.tv_sec = (time_t)plan->interval};
+
+		pause.tv_nsec = (long)((plan->interval - (double)pause.tv_sec) * 1e9);
+		err = trace_once(tracer, p, pids, n_pids, e);
+		if (!err)
+			err = pipeline__iteration(p);
+		if (!err && i + 1 < plan->iterations)
+			nanosleep(&pause, NULL);
+	}
+	if (!err)
+		err = pipeline__report(p, &began);
+	tracer__free(tracer);
+	return err;
+}
+
+static int capture(const struct plan *plan, bool as_pt_pmp)
+{
+	struct error e = ERROR_INIT;
+	struct pipeline *pipeline = NULL;
+	struct strbuf list = STRBUF_INIT;
+	pid_t *pids = NULL;
+	size_t n_pids = 0;
+	int err = targets__find(plan, &pids, &n_pids, &list, &e);
+
+	if (!err) {
+		pipeline = pipeline__new(plan, &e);
+		err = pipeline ? 0 : -errno;
+	}
+	if (!err && plan->tracer == PLAN_TRACER_BPF)
+		err = capture_by_bpf(plan, pipeline, pids, n_pids, &e);
+	else if (!err)
+		err = capture_by_tracer(plan, pipeline, pids, n_pids, &e);
+	if (err && !(err == -EPIPE && as_pt_pmp)) /* `| head`, which pt-sift does */
+		complain(&e, err);
+	fputs(list.data ? list.data : "", stderr);
+	if (err == -ETIMEDOUT && plan->tracer == PLAN_TRACER_BPF)
+		_exit(as_pt_pmp ? EXIT_SUCCESS : EXIT_FAILURE);
+	pipeline__free(pipeline);
+	strbuf__free(&list);
 	free(pids);
-	return status;
+	if (interrupted)
+		child__die_by(interrupted); /* what called us is to know */
+	/* where stock fails, too: its program is missing */
+	if (err == -ENOENT && plan->tracer != PLAN_TRACER_BPF)
+		return EXIT_FAILURE;
+	return err && !as_pt_pmp ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int read_files(const struct plan *plan, bool as_pt_pmp)
+{
+	struct error e = ERROR_INIT;
+	struct pipeline *pipeline = pipeline__new(plan, &e);
+	bool missing = false;
+	int err = pipeline ? pipeline__files(pipeline, &missing) : -errno;
+
+	if (!err)
+		err = pipeline__report(pipeline, NULL);
+	if (err && !(err == -EPIPE && as_pt_pmp)) /* `| head`, which pt-sift does */
+		complain(&e, err);
+	pipeline__free(pipeline);
+	return (err || missing) && !as_pt_pmp ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/*
+ * `cat trace | bpf-pmp`: standard input holds a trace if it is a pipe or a file, and nothing on the
+ * command line asks for a process. A pipe that stays silent may be one that nobody means (ssh, a
+ * job of cron): then say what we wait for.
+ */
+static bool stdin_has_trace(const struct plan *plan)
+{
+	struct pollfd readable = {.fd = STDIN_FILENO, .events = POLLIN};
+	struct stat st;
+
+	if (plan->target_given || plan->iterations > 1 || plan->save_samples || plan->kernel ||
+	    plan->tracer != PLAN_TRACER_BPF || fstat(STDIN_FILENO, &st) ||
+	    !(S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode)))
+		return false;
+	if (poll(&readable, 1, 2000) == 0)
+		fprintf(stderr,
+			"bpf-pmp: reading a trace from standard input; to capture a process, "
+			"give -p PID or -b NAME\n");
+	return true;
+}
+
+struct check {
+	pid_t pid;
+	struct strbuf text;
+	bool usable;
+};
+
+static int run_check(void *arg)
+{
+	struct check *check = arg;
+
+	return features__check(check->pid, &check->text, &check->usable);
 }
 
 static int check(const struct plan *plan)
 {
-	struct strbuf text = STRBUF_INIT;
+	struct check *check = calloc(1, sizeof(*check)); /* left alone should it time out */
 	struct error e = ERROR_INIT;
-	pid_t pid = plan->pid, *pids = NULL;
+	struct output *output = output__open(plan->output, &e);
 	bool usable = false;
+	pid_t *pids = NULL;
 	size_t n = 0;
-	int err;
+	int err = !output ? -errno : !check ? -ENOMEM : 0;
 
-	if (!pid && plan->binary && find__binary(plan->binary, &pids, &n) == 0 && n == 1)
-		pid = pids[0];
-	free(pids);
-	err = features__check(pid, &text, &usable);
-	if (!err)
-		err = output__put(plan->output, &text, &e);
-	strbuf__free(&text);
+	if (!err) {
+		check->pid = plan->pid;
+		if (!plan->pid && plan->binary && !find__binary(plan->binary, &pids, &n) && n == 1)
+			check->pid = pids[0];
+		free(pids);
+		err = guard__run(run_check, check, plan->max_wait);
+	}
+	if (err == -ETIMEDOUT) {
+		error__set(&e, ETIMEDOUT,
+			   "no answer within %g s: a thread of process %d keeps its "
+			   "memory locked, or the machine is overloaded (see --max-wait)",
+			   plan->max_wait, (int)check->pid);
+		complain(&e, err);
+		_exit(EXIT_FAILURE);
+	}
+	if (!err) {
+		err = output__put(output, &check->text, &e);
+		usable = check->usable;
+	}
+	if (check)
+		strbuf__free(&check->text);
+	free(check);
+	output__close(output);
 	if (err)
-		return complain(&e, err);
-	return usable ? EXIT_SUCCESS : EXIT_FAILURE;
+		complain(&e, err);
+	return err || !usable ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static int put_text(int (*make)(struct strbuf *out))
 {
 	struct strbuf text = STRBUF_INIT;
 	struct error e = ERROR_INIT;
-	int err = make(&text);
+	struct output *output = output__open(NULL, &e);
+	int err = output ? make(&text) : -errno;
 
 	if (!err)
-		err = output__put(NULL, &text, &e);
+		err = output__put(output, &text, &e);
+	output__close(output);
 	strbuf__free(&text);
-	return err ? complain(&e, err) : EXIT_SUCCESS;
+	if (err)
+		complain(&e, err);
+	return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static int make_version(struct strbuf *out)
@@ -368,28 +298,50 @@ static int make_version(struct strbuf *out)
 	return strbuf__append_str(out, "bpf-pmp " PMP_VERSION "\n");
 }
 
-int main(int argc, char *argv[])
+static int run(const struct plan *plan, bool as_pt_pmp)
 {
-	struct error e = ERROR_INIT;
-	struct plan plan;
-	int err;
-
-	setlocale(LC_ALL, "");
-	signal(SIGPIPE, SIG_IGN); /* a closed standard output is an error like any other */
-	err = output__prepare(&e);
-	if (!err)
-		err = options__parse(argc, argv, &plan, &e);
-	if (err)
-		return complain(&e, err);
-	switch (plan.action) {
+	switch (plan->action) {
 	case PLAN_HELP:
 		return put_text(options__help);
 	case PLAN_VERSION:
 		return put_text(make_version);
 	case PLAN_CHECK:
-		return check(&plan);
+		return check(plan);
 	case PLAN_CAPTURE:
 		break;
 	}
-	return capture(&plan);
+	if (plan->n_files || plan->input || (!as_pt_pmp && stdin_has_trace(plan)))
+		return read_files(plan, as_pt_pmp);
+	return capture(plan, as_pt_pmp);
+}
+
+int main(int argc, char *argv[])
+{
+	struct config *config = config__new();
+	struct error e = ERROR_INIT;
+	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+	bool as_pt_pmp = argc && !strcmp(slash ? slash + 1 : argv[0], "pt-pmp");
+	struct plan plan = {0};
+	/* what helps must not fail for a file that does not */
+	bool no_config = argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "--version"));
+	int err, words = 0, status = EXIT_FAILURE;
+
+	setlocale(LC_ALL, "");
+	setlocale(LC_NUMERIC, "C"); /* `-s 0.5` means the same everywhere */
+	signal(SIGPIPE, SIG_IGN);   /* a closed standard output is an error like any other */
+	err = output__prepare(&e);
+	if (!err && !no_config)
+		err = config ? config__load(config, argc, argv, "/etc/percona-toolkit",
+					    getenv("HOME"), &words, &e)
+			     : -ENOMEM;
+	if (!err)
+		err = options__parse(argc ? argc - 1 - words : 0, argv + 1 + words, config, &plan,
+				     &e);
+	if (err)
+		complain(&e, err);
+	else
+		status = run(&plan, as_pt_pmp);
+	options__free(&plan);
+	config__free(config);
+	return status;
 }

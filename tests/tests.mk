@@ -76,4 +76,4 @@ tools: $(TOOLS)
 $(B)/tests/tools/%: tests/tools/%.c $(B)/libpmp.a
 	@mkdir -p $(@D)
 	$(say) TOOL $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -MMD -MP -MF $@.d -o $@ $< $(B)/libpmp.a $(LIBS)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -MMD -MP -MF $@.d -o $@ $< $(B)/libpmp.a $(LIBS) -ldw

@@ -101,6 +101,14 @@ static size_t utf8_sequence(const unsigned char *s, size_t len)
 	return n;
 }
 
+/* Line and paragraph separators, and the marks that turn the direction of what follows. */
+static bool reorders(const unsigned char *s, size_t n)
+{
+	return n == 3 && s[0] == 0xe2 &&
+	       ((s[1] == 0x80 && s[2] >= 0xa8 && s[2] <= 0xae) ||
+		(s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9));
+}
+
 int strbuf__append_untrusted(struct strbuf *b, const char *str, size_t len, char blank)
 {
 	const unsigned char *s = (const unsigned char *)str;
@@ -112,7 +120,7 @@ int strbuf__append_untrusted(struct strbuf *b, const char *str, size_t len, char
 		size_t n = s[i] < 0x80 ? 1 : utf8_sequence(s + i, len - i);
 
 		if (n == 0 || s[i] < 0x20 || s[i] == 0x7f ||
-		    (n == 2 && s[i] == 0xc2 && s[i + 1] < 0xa0))
+		    (n == 2 && s[i] == 0xc2 && s[i + 1] < 0xa0) || reorders(s + i, n))
 			strbuf__append_char(b, '?');
 		else if (s[i] == ' ')
 			strbuf__append_char(b, blank);

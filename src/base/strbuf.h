@@ -35,7 +35,8 @@ int strbuf__printf(struct strbuf *b, const char *fmt, ...) __attribute__((format
 
 /*
  * Append text that others control: bytes below 0x20, 0x7f, and bytes that are not part of valid
- * UTF-8 or are C1 controls become '?'; a blank becomes `blank` (pass ' ' to keep blanks).
+ * UTF-8, or are C1 controls, separators of lines or marks of direction, become '?'; a blank becomes
+ * `blank` (pass ' ' to keep blanks).
  */
 int strbuf__append_untrusted(struct strbuf *b, const char *str, size_t len, char blank);
 

@@ -15,9 +15,6 @@
 #ifndef CAP_BPF
 #define CAP_BPF 39
 #endif
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
 
 static const struct {
 	enum caps_need need;
@@ -28,7 +25,6 @@ static const struct {
 	{CAPS_LOAD, CAP_BPF, true, "CAP_BPF"},
 	{CAPS_LOAD, CAP_PERFMON, true, "CAP_PERFMON"},
 	{CAPS_TARGET, CAP_SYS_PTRACE, false, "CAP_SYS_PTRACE"},
-	{CAPS_TARGET, CAP_CHECKPOINT_RESTORE, true, "CAP_CHECKPOINT_RESTORE"},
 };
 
 int caps__missing(enum caps_need need, struct strbuf *ret_names)

@@ -14,8 +14,8 @@ enum caps_need {
 
 /*
  * Append the names of the missing ones, joined by " and ", to ret_names; nothing is appended if
- * none is missing. CAP_SYS_ADMIN stands for CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE, as
- * it does in the kernel. Returns 0 or -errno.
+ * none is missing. CAP_SYS_ADMIN stands for CAP_BPF and CAP_PERFMON, as it does in the kernel.
+ * Returns 0 or -errno.
  */
 int caps__missing(enum caps_need need, struct strbuf *ret_names);
 

@@ -82,6 +82,7 @@ static int count_record(const struct task_record *record, void *arg)
 static bool check_programs(struct strbuf *out)
 {
 	const struct tasks_options options = {.kernel_stacks = false};
+	const struct tasks_pass pass = {.with_memory = true};
 	struct error e = ERROR_INIT;
 	struct tasks *tasks = tasks__new(&options, &e);
 	size_t n = 0;
@@ -93,7 +94,7 @@ static bool check_programs(struct strbuf *out)
 		goto out;
 	}
 	strbuf__append_str(out, "BPF programs: ok\n");
-	err = tasks__each(tasks, getpid(), false, true, count_record, &n);
+	err = tasks__each(tasks, getpid(), &pass, count_record, &n);
 	if (err || !n) {
 		strbuf__printf(out, "thread iterator: does not run: %s\n",
 			       err ? strerror(-err) : "it found no thread");

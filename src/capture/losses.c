@@ -30,7 +30,7 @@ void losses__count(struct losses *l, enum stack_end end)
 
 int losses__none(const struct losses *l)
 {
-	return l->whole == l->threads;
+	return l->whole == l->threads && !l->missing && !l->kernel_cut;
 }
 
 int losses__describe(const struct losses *l, int all, struct strbuf *ret_text)
@@ -44,7 +44,12 @@ int losses__describe(const struct losses *l, int all, struct strbuf *ret_text)
 		{l->broken, "broken (no unwind information, or memory that cannot be read)", 1},
 		{l->guessed, "guessed (by frame pointer over code without unwind information)", 1},
 		{l->torn, "torn (ran while it was read)", 1},
-		{l->running, "running (on a CPU throughout, never sampled there)", 1},
+		{l->running,
+		 l->no_sampling ? "running (on a CPU, and sampling it is not permitted)"
+				: "running (on a CPU throughout, never sampled there)",
+		 1},
+		{l->missing, "missing (there, but not met)", 1},
+		{l->kernel_cut, "with kernel frames cut off", 1},
 		{l->gone, "gone (ended before it was read)", 0},
 		{l->retried, "read more than once", 0},
 		{l->sampled, "taken on their CPU", 0},

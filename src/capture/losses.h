@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "model/raw_sample.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct losses {
@@ -20,7 +21,10 @@ struct losses {
 	size_t guessed;
 	size_t torn;
 	size_t running;
-	size_t gone; /* ended before they could be read */
+	size_t missing;	   /* listed by /proc and there still, but not met: in no other count */
+	size_t gone;	   /* ended before they could be read */
+	size_t kernel_cut; /* whole or not, with more kernel frames than are kept */
+	bool no_sampling;  /* threads on a CPU could not be sampled there */
 
 	/* how they were read; not losses */
 	size_t retried; /* not read well at the first try */

@@ -44,6 +44,17 @@ static void raise_priority(void)
 		errno = 0;
 }
 
+/* Each object of each process keeps a file open. */
+static void allow_many_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 struct session *session__new(const struct plan *plan, struct error *e)
 {
 	const struct tasks_options options = {
@@ -63,6 +74,7 @@ struct session *session__new(const struct plan *plan, struct error *e)
 		return NULL;
 	}
 	raise_priority();
+	allow_many_files();
 	s->tasks = tasks__new(&options, e);
 	if (!s->tasks) {
 		int err = errno;
@@ -145,16 +157,21 @@ static int take_guarded(void *arg)
 	const struct take *take = arg;
 	struct session *s = take->session;
 	struct process *process = take->process;
+	const struct raw_sample *samples;
 	uint64_t ticks;
-	long listed;
+	size_t n;
+	int err;
 
 	if (process->ended || find__start_time(process->pid, &ticks) ||
 	    ticks != process->start_ticks)
 		return error__set(take->e, ESRCH, "process %d has ended", (int)process->pid);
-	listed = find__threads(process->pid);
-	if (listed > 0)
-		s->losses.listed += (size_t)listed;
-	return snapshot__take(s->snapshot, s->tasks, process->target, &s->losses, take->e);
+	err = snapshot__take(s->snapshot, s->tasks, process->target, &s->losses, take->e);
+	if (err)
+		return err;
+	samples = snapshot__samples(s->snapshot, &n);
+	for (size_t i = 0; i < n; i++)
+		target__resolve(process->target, &samples[i]);
+	return 0;
 }
 
 static void note_not_whole(struct session *s, const struct raw_sample *sample)
@@ -222,6 +239,8 @@ static int take_one(struct session *s, struct process *process, const struct ses
 		err = hand_out(s, process, sink);
 	if (err == -ESRCH) {
 		process->ended = true;
+		target__free(process->target);
+		process->target = NULL;
 		s->losses.snapshots--;
 	}
 	error__clear(own);
@@ -230,24 +249,27 @@ static int take_one(struct session *s, struct process *process, const struct ses
 	return err;
 }
 
-static void wait_for_next(double seconds)
+static void wait_for_next(double seconds, const volatile sig_atomic_t *interrupted)
 {
 	struct timespec left = {.tv_sec = (time_t)seconds};
 
 	left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
-	while (nanosleep(&left, &left) && errno == EINTR)
+	while (!*interrupted && nanosleep(&left, &left) && errno == EINTR)
 		;
 }
 
 int session__run(struct session *s, const pid_t *pids, size_t n_pids,
-		 const struct session_sink *sink, struct error *e)
+		 const struct session_sink *sink, const volatile sig_atomic_t *interrupted,
+		 struct error *e)
 {
 	int err = add_processes(s, pids, n_pids);
 
-	for (unsigned int i = 0; i < s->plan->iterations && !err; i++) {
+	for (unsigned int i = 0; i < s->plan->iterations && !err && !*interrupted; i++) {
 		size_t alive = 0;
 
 		for (size_t p = 0; p < s->n_processes && !err; p++) {
+			if (s->processes[p].ended && s->plan->comm)
+				continue;
 			err = take_one(s, &s->processes[p], sink, e);
 			if (!err)
 				alive++;
@@ -255,11 +277,15 @@ int session__run(struct session *s, const pid_t *pids, size_t n_pids,
 				err = 0;
 		}
 		if (!err && !alive)
-			err = -ESRCH;
-		if (!err)
-			err = sink->iteration(sink->arg);
-		if (!err && i + 1 < s->plan->iterations) {
-			wait_for_next(s->plan->interval);
+			err = error__set(e, ESRCH, "every process has ended");
+		/* also for a part of one: what was handed out has to be in the saved samples */
+		if (alive) {
+			int closed = sink->iteration(sink->arg);
+
+			err = err ? err : closed;
+		}
+		if (!err && i + 1 < s->plan->iterations && !*interrupted) {
+			wait_for_next(s->plan->interval, interrupted);
 			err = add_new_processes(s);
 		}
 	}

@@ -13,6 +13,7 @@
 #include "model/raw_sample.h"
 #include "proc/object.h"
 
+#include <signal.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -22,7 +23,7 @@ struct session_sink {
 	/* One thread. `number` counts the threads of a snapshot downwards to 1, as gdb does. */
 	int (*sample)(void *arg, struct objects *objects, const struct raw_sample *sample,
 		      unsigned int number);
-	/* An iteration is over: its samples are all there. */
+	/* An iteration is over: no more samples of it come. */
 	int (*iteration)(void *arg);
 	void *arg;
 };
@@ -35,10 +36,12 @@ void session__free(struct session *s);
  * Capture `pids` plan->iterations times. The first failure ends the run; but with plan->comm,
  * processes that ended are passed over and those that started since are taken in. Returns 0 or
  * -errno with `e` set; what was handed to the sink before stays good. After -ETIMEDOUT the
- * session must be left alone: not even freed.
+ * session must be left alone: not even freed. Once a signal handler has set *interrupted, the
+ * iteration under way is the last.
  */
 int session__run(struct session *s, const pid_t *pids, size_t n_pids,
-		 const struct session_sink *sink, struct error *e);
+		 const struct session_sink *sink, const volatile sig_atomic_t *interrupted,
+		 struct error *e);
 
 const struct losses *session__losses(const struct session *s);
 

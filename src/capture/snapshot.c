@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "capture/snapshot.h"
 
+#include "proc/find.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 /* Records wait here until the pass is over, so that the pass is short; then they are unwound. */
@@ -38,6 +41,12 @@ struct thread {
 	size_t kernel, n_kernel; /* within s->kernel */
 };
 
+/* A thread that /proc listed when the snapshot began. */
+struct listed {
+	pid_t tid;
+	bool met;
+};
+
 struct snapshot {
 	size_t max_frames;
 	struct raw_frame *scratch; /* max_frames of them */
@@ -50,11 +59,15 @@ struct snapshot {
 	struct raw_sample *samples;
 	size_t n_samples;
 
+	struct listed *listed; /* by tid */
+	size_t n_listed;
+
 	/* while it is taken */
 	struct target *target;
 	struct tasks *tasks;
 	struct losses *losses;
-	bool first;
+	bool first;    /* threads that are not known yet are taken in */
+	bool walk_all; /* threads come and go: the quick walk misses some */
 	struct strbuf batch;
 };
 
@@ -94,6 +107,7 @@ void snapshot__free(struct snapshot *s)
 		return;
 	forget(s);
 	strbuf__free(&s->batch);
+	free(s->listed);
 	free(s->scratch);
 	free(s->frames);
 	free(s->kernel);
@@ -120,6 +134,40 @@ static int64_t append(void **array, size_t *used, size_t *capacity, const void *
 		memcpy((char *)*array + at * size, items, n * size);
 	*used += n;
 	return (int64_t)at;
+}
+
+static int compare_listed(const void *a, const void *b)
+{
+	pid_t x = ((const struct listed *)a)->tid, y = ((const struct listed *)b)->tid;
+
+	return (x > y) - (x < y);
+}
+
+static struct listed *is_listed(const struct snapshot *s, pid_t tid)
+{
+	const struct listed key = {.tid = tid};
+
+	return bsearch(&key, s->listed, s->n_listed, sizeof(key), compare_listed);
+}
+
+static int list_threads(struct snapshot *s)
+{
+	pid_t *tids = NULL;
+	size_t n = 0;
+	int err = find__threads(target__pid(s->target), &tids, &n);
+
+	free(s->listed);
+	s->n_listed = 0;
+	s->listed = err ? NULL : calloc(n ? n : 1, sizeof(*s->listed));
+	if (!err && !s->listed)
+		err = -ENOMEM;
+	for (size_t i = 0; i < n && !err; i++)
+		s->listed[s->n_listed++].tid = tids[i];
+	free(tids);
+	if (s->n_listed)
+		qsort(s->listed, s->n_listed, sizeof(*s->listed), compare_listed);
+	s->losses->listed += s->n_listed;
+	return err;
 }
 
 /* Unwind a record and keep the result as the thread's stack. */
@@ -212,6 +260,10 @@ static struct thread *add_thread(struct snapshot *s, const struct pmp_task *task
 	memcpy(thread->name, task->comm, PMP_COMM_LEN);
 	thread->thread_pointer = task->thread_pointer;
 	HASH_ADD(hh, s->threads, kernel_tid, sizeof(thread->kernel_tid), thread);
+	if (!thread->hh.tbl) {
+		free(thread);
+		return NULL;
+	}
 	return thread;
 }
 
@@ -312,23 +364,76 @@ static bool any_to_check(struct snapshot *s)
 /* One pass over all threads, or the wanted ones: read, unwind, check what was read live. */
 static int pass(struct snapshot *s, bool only_wanted)
 {
+	struct tasks_pass pass = {
+		.only_wanted = only_wanted,
+		.with_memory = true,
+		.walk_all = s->walk_all,
+	};
 	pid_t pid = target__pid(s->target);
-	int err = tasks__each(s->tasks, pid, only_wanted, true, take_record, s);
+	int err = tasks__each(s->tasks, pid, &pass, take_record, s);
 
 	if (!err)
 		err = unwind_batch(s);
+	pass.with_memory = false;
 	if (!err && any_to_check(s))
-		err = tasks__each(s->tasks, pid, only_wanted, false, check_record, s);
+		err = tasks__each(s->tasks, pid, &pass, check_record, s);
 	return err;
 }
 
-static void drop_gone(struct snapshot *s)
+/* How many of the threads that /proc listed before are still there, yet were not met. */
+static size_t count_missing(struct snapshot *s)
+{
+	size_t missing = 0;
+	struct thread *thread, *next;
+
+	for (size_t i = 0; i < s->n_listed; i++)
+		s->listed[i].met = false;
+	HASH_ITER (hh, s->threads, thread, next) {
+		struct listed *listed = is_listed(s, thread->tid);
+
+		if (listed)
+			listed->met = true;
+	}
+	for (size_t i = 0; i < s->n_listed; i++) {
+		if (!s->listed[i].met)
+			missing += find__is_thread(target__pid(s->target), s->listed[i].tid);
+	}
+	return missing;
+}
+
+/* The first pass, over all threads; from the start by the slow walk if some were missed. */
+static int first_pass(struct snapshot *s)
+{
+	struct losses before = *s->losses;
+	int err = list_threads(s);
+
+	s->first = true;
+	if (!err)
+		err = pass(s, false);
+	if (!err && count_missing(s)) {
+		*s->losses = before;
+		forget(s);
+		s->walk_all = true;
+		err = list_threads(s);
+		if (!err)
+			err = pass(s, false);
+	}
+	s->first = false;
+	return err;
+}
+
+/* Marked, yet neither the iterator nor the sampler met it: it has ended, or the walk ended early.
+ */
+static void look_for_gone(struct snapshot *s)
 {
 	struct thread *thread, *next;
 
 	HASH_ITER (hh, s->threads, thread, next) {
-		/* marked, yet neither the iterator nor the sampler met it */
-		if (thread->wanted && !thread->seen)
+		if (!thread->wanted || thread->seen)
+			continue;
+		if (find__is_thread(target__pid(s->target), thread->tid))
+			s->walk_all = true;
+		else
 			thread->state = THREAD_GONE;
 	}
 }
@@ -342,7 +447,7 @@ static int64_t now_ns(void)
 }
 
 /* Read the rest again and again, for a bounded time. */
-static int retry(struct snapshot *s, struct error *e)
+static int retry(struct snapshot *s)
 {
 	const struct timespec round = {.tv_nsec = ROUND_NS};
 	int64_t until = now_ns() + MAX_NS;
@@ -352,14 +457,19 @@ static int retry(struct snapshot *s, struct error *e)
 	s->losses->retried += left;
 	if (!left)
 		return 0;
-	err = tasks__start_sampling(s->tasks, SAMPLE_PERIOD_NS, e);
+	/* without it, threads that do not leave their CPU stay unread, and are marked so */
+	if (tasks__start_sampling(s->tasks, SAMPLE_PERIOD_NS, NULL))
+		s->losses->no_sampling = true;
 	while (!err && left && now_ns() < until) {
 		nanosleep(&round, NULL);
 		err = tasks__drain_samples(s->tasks, take_sample, s);
 		if (!err)
 			err = pass(s, true);
+		/* whom the sampler took since, the pass has not seen */
+		if (!err)
+			err = tasks__drain_samples(s->tasks, take_sample, s);
 		if (!err) {
-			drop_gone(s);
+			look_for_gone(s);
 			left = mark_wanted(s);
 		}
 	}
@@ -370,11 +480,12 @@ static int retry(struct snapshot *s, struct error *e)
 	return err;
 }
 
+/* What was read of a thread that moved is shown, as torn; of one that ran all the time, nothing. */
 static enum stack_end end_of(const struct thread *thread)
 {
 	if (thread->state == THREAD_EXACT)
 		return thread->end;
-	return thread->state == THREAD_ON_CPU ? STACK_RUNNING : STACK_TORN;
+	return thread->n_frames ? STACK_TORN : STACK_RUNNING;
 }
 
 static int make_samples(struct snapshot *s)
@@ -395,6 +506,7 @@ static int make_samples(struct snapshot *s)
 			continue;
 		}
 		losses__count(s->losses, end);
+		s->losses->kernel_cut += thread->n_kernel == PMP_KERNEL_FRAMES;
 		s->samples[s->n_samples++] = (struct raw_sample){
 			.pid = target__pid(s->target),
 			.tid = thread->tid,
@@ -403,7 +515,7 @@ static int make_samples(struct snapshot *s)
 			.kernel = s->kernel + thread->kernel,
 			.n_kernel = thread->n_kernel,
 			.user = s->frames + thread->frames,
-			.n_user = end == STACK_RUNNING ? 0 : thread->n_frames,
+			.n_user = thread->n_frames,
 			.end = end,
 		};
 	}
@@ -416,19 +528,20 @@ int snapshot__take(struct snapshot *s, struct tasks *tasks, struct target *targe
 	int err;
 
 	forget(s);
+	s->walk_all = false;
 	s->tasks = tasks;
 	s->target = target;
 	s->losses = losses;
 	err = target__read_maps(target, e);
 	if (err)
 		return err;
-	s->first = true;
-	err = pass(s, false);
-	s->first = false;
+	err = first_pass(s);
 	if (!err)
-		err = retry(s, e);
+		err = retry(s);
 	if (!err)
 		err = make_samples(s);
+	if (!err)
+		s->losses->missing += count_missing(s);
 	if (!err && !s->n_samples)
 		err = -ESRCH;
 	if (err == -ESRCH)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * stack_memory: the words of a target that the unwinder asks for: from the copy that came with a
- * thread's record where that holds them, else from the process itself (process_vm_readv(2)).
+ * thread's record where that holds them, else from the process itself (/proc/PID/mem).
  */
 #ifndef PMP_STACK_MEMORY_H
 #define PMP_STACK_MEMORY_H

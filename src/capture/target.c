@@ -5,6 +5,7 @@
 #include "capture/caps.h"
 #include "capture/stack_memory.h"
 #include "proc/find.h"
+#include "proc/memory.h"
 #include "unwind/step.h"
 
 #include <errno.h>
@@ -77,6 +78,23 @@ static int replace_maps(struct target *t)
 	return 0;
 }
 
+static int read_a_byte(struct target *t)
+{
+	const struct mapping *mappings;
+	size_t n;
+	char byte;
+	int err;
+
+	mappings = maps__all(t->maps, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (!mappings[i].readable)
+			continue;
+		err = memory__read(&t->tid, mappings[i].start, &byte, 1);
+		return err == -EPERM || err == -ESRCH ? err : 0;
+	}
+	return 0;
+}
+
 int target__read_maps(struct target *t, struct error *e)
 {
 	struct strbuf missing = STRBUF_INIT;
@@ -90,12 +108,17 @@ int target__read_maps(struct target *t, struct error *e)
 		err = replace_maps(t);
 	}
 	t->maps_are_new = false;
+	/* who may see the mappings may not always see what is in them */
+	if (!err)
+		err = read_a_byte(t);
 	if (err == -EACCES || err == -EPERM) {
 		caps__missing(CAPS_TARGET, &missing);
-		err = error__set(
-			e, EPERM,
-			"not permitted to read process %d: needs %s (or root); see --check",
-			(int)t->pid, missing.len ? missing.data : "CAP_SYS_PTRACE");
+		if (!missing.len)
+			strbuf__append_str(&missing,
+					   "a capability or user namespace that you lack");
+		err = error__set(e, EPERM,
+				 "not permitted to read process %d: needs %s; see --check",
+				 (int)t->pid, missing.data);
 	} else if (err == -ESRCH || err == -ENOENT) {
 		err = error__set(e, ESRCH, "process %d ended while it was read", (int)t->pid);
 	} else if (err) {
@@ -184,4 +207,16 @@ enum stack_end target__unwind(struct target *t, const struct task_record *record
 	end = unwind__stack(&space, &regs, max_frames, ret_frames, ret_n);
 	*ret_live = stack_memory__read_live(t->memory);
 	return end;
+}
+
+void target__resolve(struct target *t, const struct raw_sample *sample)
+{
+	struct object *object;
+	uint64_t bias;
+
+	for (size_t i = 0; i < sample->n_user; i++) {
+		const struct raw_frame *frame = &sample->user[i];
+
+		objects__find(t->objects, frame->exact ? frame->pc : frame->pc - 1, &object, &bias);
+	}
 }

@@ -35,4 +35,7 @@ int target__read_maps(struct target *t, struct error *e);
 enum stack_end target__unwind(struct target *t, const struct task_record *record, size_t max_frames,
 			      struct raw_frame *ret_frames, size_t *ret_n, bool *ret_live);
 
+/* Find the objects of all frames now: naming them later takes no lock of the target's. */
+void target__resolve(struct target *t, const struct raw_sample *sample);
+
 #endif

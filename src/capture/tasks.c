@@ -21,7 +21,8 @@
 struct tasks {
 	struct tasks_bpf *skel;
 	bool sleepable;
-	struct bpf_link *link;
+	struct bpf_link *link;	   /* iterates over link_pid alone; NULL: the kernel cannot */
+	struct bpf_link *link_all; /* iterates over all tasks; made at the first need */
 	pid_t link_pid;
 	struct ring_buffer *ring;
 	task_fn sample_fn;
@@ -151,6 +152,7 @@ void tasks__free(struct tasks *t)
 	if (t->perf_fds)
 		tasks__stop_sampling(t);
 	bpf_link__destroy(t->link);
+	bpf_link__destroy(t->link_all);
 	ring_buffer__free(t->ring);
 	tasks_bpf__destroy(t->skel);
 	free(t->perf_fds);
@@ -163,29 +165,35 @@ bool tasks__sleepable(const struct tasks *t)
 	return t->sleepable;
 }
 
-/* Make t->link iterate over `pid`. */
-static int attach(struct tasks *t, pid_t pid)
+static struct bpf_program *iterator(const struct tasks *t)
+{
+	return t->sleepable ? t->skel->progs.read_task_sleepable : t->skel->progs.read_task_plain;
+}
+
+/* Make t->link iterate over `pid` alone, where the kernel can do that (6.1 and later). */
+static void attach_to_process(struct tasks *t, pid_t pid)
 {
 	union bpf_iter_link_info info = {.task.pid = (uint32_t)pid};
 	LIBBPF_OPTS(bpf_iter_attach_opts, options, .link_info = &info,
 		    .link_info_len = sizeof(info));
-	struct bpf_program *program = t->sleepable ? t->skel->progs.read_task_sleepable
-						   : t->skel->progs.read_task_plain;
 
-	if (t->link && t->link_pid == pid)
-		return 0;
+	if (t->link_pid == pid)
+		return;
 	bpf_link__destroy(t->link);
-	t->skel->bss->filter_tgid = 0;
-	t->link = bpf_program__attach_iter(program, &options);
-	if (!t->link && errno != ESRCH) {
-		/* before 6.1 the kernel has no filter: walk all tasks, take those of pid */
-		t->skel->bss->filter_tgid = (uint32_t)pid;
-		t->link = bpf_program__attach_iter(program, NULL);
-	}
-	if (!t->link)
-		return -errno;
+	t->link = bpf_program__attach_iter(iterator(t), &options);
 	t->link_pid = pid;
-	return 0;
+	t->skel->bss->target_tgid = 0;
+}
+
+/* The link to iterate with, or NULL with errno. */
+static struct bpf_link *choose_link(struct tasks *t, pid_t pid, bool walk_all)
+{
+	attach_to_process(t, pid);
+	if (t->link && !walk_all)
+		return t->link;
+	if (!t->link_all)
+		t->link_all = bpf_program__attach_iter(iterator(t), NULL);
+	return t->link_all;
 }
 
 /* Hand out the whole records at the start of the buffer; returns how many bytes they had. */
@@ -218,18 +226,18 @@ static int hand_out(const uint8_t *buffer, size_t have, task_fn fn, void *arg, s
 	return 0;
 }
 
-int tasks__each(struct tasks *t, pid_t pid, bool only_wanted, bool with_memory, task_fn fn,
-		void *arg)
+int tasks__each(struct tasks *t, pid_t pid, const struct tasks_pass *pass, task_fn fn, void *arg)
 {
+	struct bpf_link *link = choose_link(t, pid, pass->walk_all);
 	size_t have = 0, used;
 	int fd, err;
 
-	err = attach(t, pid);
-	if (err)
-		return err;
-	t->skel->bss->only_wanted = only_wanted;
-	t->skel->bss->with_memory = with_memory;
-	fd = bpf_iter_create(bpf_link__fd(t->link));
+	if (!link)
+		return -errno;
+	t->skel->bss->filter_tgid = (uint32_t)pid;
+	t->skel->bss->only_wanted = pass->only_wanted;
+	t->skel->bss->with_memory = pass->with_memory;
+	fd = bpf_iter_create(bpf_link__fd(link));
 	if (fd < 0)
 		return -errno;
 	for (;;) {

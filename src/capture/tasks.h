@@ -38,13 +38,22 @@ void tasks__free(struct tasks *t);
 /* Whether records carry stack memory and are exact by themselves (kernel 5.18 and later). */
 bool tasks__sleepable(const struct tasks *t);
 
+struct tasks_pass {
+	bool only_wanted; /* only threads that were marked */
+	bool with_memory; /* else the records carry no stack */
+	/*
+	 * Walk all tasks of the machine and pick the process' own. Without it the kernel walks the
+	 * process alone, which is quicker; but that walk ends early, without a word, at a thread
+	 * that exits just then.
+	 */
+	bool walk_all;
+};
+
 /*
- * Call `fn` for each thread of `pid`, or for those that were marked as wanted. Without
- * `with_memory` the records carry no stack. May block while a thread of the target holds its
- * memory lock. Returns 0, -errno, or what fn returned.
+ * Call `fn` for each thread of `pid`. May block while a thread of the target holds its memory
+ * lock. Returns 0, -errno, or what fn returned.
  */
-int tasks__each(struct tasks *t, pid_t pid, bool only_wanted, bool with_memory, task_fn fn,
-		void *arg);
+int tasks__each(struct tasks *t, pid_t pid, const struct tasks_pass *pass, task_fn fn, void *arg);
 
 /* Mark a thread, by its kernel_tid, for tasks__each() and the sampler, or take the mark back.
  * -E2BIG: too many are marked; it will have to wait. */

@@ -57,6 +57,7 @@ static int set_pid(struct plan *plan, const char *value, struct error *e)
 	int err = parse_whole("--pid", value, 1, INT32_MAX, &n, e);
 
 	plan->pid = (pid_t)n;
+	plan->target_given = true;
 	return err;
 }
 
@@ -72,11 +73,19 @@ static int set_name(const char *option, const char *value, const char **ret, str
 
 static int set_binary(struct plan *plan, const char *value, struct error *e)
 {
+	plan->target_given = true;
 	return set_name("--binary", value, &plan->binary, e);
 }
 
 static int set_comm(struct plan *plan, const char *value, struct error *e)
 {
+	plan->target_given = true;
+	if (strlen(value) > 15)
+		return error__set(
+			e, EINVAL,
+			"--comm takes at most 15 bytes, for the kernel keeps no more of a "
+			"command, not '%s'; use -b",
+			value);
 	return set_name("--comm", value, &plan->comm, e);
 }
 
@@ -169,6 +178,58 @@ static int set_plain(struct plan *plan, const char *value, struct error *e)
 	return 0;
 }
 
+/* bpf, gdb, eu or pteu. */
+static int parse_tracer(const char *option, const char *value, enum plan_tracer *ret,
+			struct error *e)
+{
+	static const char *const names[] = {"bpf", "gdb", "eu", "pteu"};
+
+	for (int i = PLAN_TRACER_BPF; i <= PLAN_TRACER_PTEU; i++) {
+		if (!strcmp(value, names[i])) {
+			*ret = (enum plan_tracer)i;
+			return 0;
+		}
+	}
+	return error__set(e, EINVAL, "%s takes bpf, gdb, eu or pteu, not '%s'", option, value);
+}
+
+static int set_tracer(struct plan *plan, const char *value, struct error *e)
+{
+	return parse_tracer("--tracer", value, &plan->tracer, e);
+}
+
+/* pt-pmp's word for both: who captures, and whose form a trace has. */
+static int set_dumper(struct plan *plan, const char *value, struct error *e)
+{
+	enum plan_tracer tracer = PLAN_TRACER_BPF;
+	int err = parse_tracer("--dumper", value, &tracer, e);
+
+	if (err)
+		return err;
+	plan->tracer = tracer;
+	plan->dialect = tracer == PLAN_TRACER_EU     ? PLAN_DIALECT_EU
+			: tracer == PLAN_TRACER_PTEU ? PLAN_DIALECT_PTEU
+						     : PLAN_DIALECT_GDB;
+	return 0;
+}
+
+static int set_input(struct plan *plan, const char *value, struct error *e)
+{
+	plan->input = value;
+	return 0;
+}
+
+static int set_timeout(struct plan *plan, const char *value, struct error *e)
+{
+	return parse_seconds("--timeout", value, 0, &plan->timeout, e);
+}
+
+static int set_readnever(struct plan *plan, const char *value, struct error *e)
+{
+	plan->readnever = true;
+	return 0;
+}
+
 static int set_verbose(struct plan *plan, const char *value, struct error *e)
 {
 	plan->verbose = true;
@@ -179,6 +240,12 @@ static int set_check(struct plan *plan, const char *value, struct error *e)
 {
 	plan->action = PLAN_CHECK;
 	return 0;
+}
+
+/* Read by config__load(), which takes it away where it may stand. */
+static int set_config(struct plan *plan, const char *value, struct error *e)
+{
+	return error__set(e, EINVAL, "--config must be the first option");
 }
 
 static int set_help(struct plan *plan, const char *value, struct error *e)
@@ -211,6 +278,18 @@ static const struct option_spec options[] = {
 	{0, "max-wait", "SECONDS",
 	 "give up if the process' memory stays locked so long (default 5)", set_max_wait},
 	{0, "plain-iterator", NULL, "read memory as on kernels before 5.18 (for tests)", set_plain},
+	{0, "tracer", "TRACER",
+	 "bpf (default); gdb, eu (eu-stack) or pteu (pt-eustack-resolver):\nthese stop the process",
+	 set_tracer},
+	{0, "timeout", "SECONDS", "end gdb or eu-stack after so long (default 0: never)",
+	 set_timeout},
+	{0, "readnever", NULL, "gdb is not to read debug information", set_readnever},
+	{0, NULL, NULL, "What to read, with FILES:", NULL},
+	{'d', "dumper", "TRACER",
+	 "who made the trace: gdb (default), eu or pteu; without FILES, who is\nto make it",
+	 set_dumper},
+	{0, "input", "FORMAT", "gdb, eu, bpftrace, bcc, perf, folded or pmp (default: by its form)",
+	 set_input},
 	{0, NULL, NULL, "What to print:", NULL},
 	{'l', "lines", "N", "only the innermost N frames of each stack (default 0: all)",
 	 set_lines},
@@ -224,68 +303,149 @@ static const struct option_spec options[] = {
 	 set_save_samples},
 	{'v', "verbose", NULL, "say how every thread was read, on standard error", set_verbose},
 	{0, NULL, NULL, "Other:", NULL},
+	{0, "config", "A,B,...", "as the first option: read these files instead of pt-pmp's own",
+	 set_config},
 	{0, "check", NULL, "say what this kernel and this user allow, and what to do", set_check},
-	{0, "help", NULL, "this text", set_help},
+	{'h', "help", NULL, "this text", set_help},
 	{0, "version", NULL, "the version", set_version},
 };
 
 #define N_OPTIONS (sizeof(options) / sizeof(options[0]))
 
-/* The option that `word` (of `len` bytes, with its dashes) names, or NULL. */
-static const struct option_spec *find_option(const char *word, size_t len)
+/* The option of this letter or long name, without dashes, or NULL. */
+static const struct option_spec *find_by_name(const char *name, size_t len)
 {
 	for (size_t i = 0; i < N_OPTIONS; i++) {
 		const struct option_spec *o = &options[i];
 
-		if (!o->name)
-			continue;
-		if (len == 2 && word[0] == '-' && o->letter && word[1] == o->letter)
-			return o;
-		if (len > 2 && !strncmp(word, "--", 2) && strlen(o->name) == len - 2 &&
-		    !strncmp(word + 2, o->name, len - 2))
+		if (o->name && ((len == 1 && o->letter && name[0] == o->letter) ||
+				(strlen(o->name) == len && !strncmp(name, o->name, len))))
 			return o;
 	}
 	return NULL;
 }
 
-int options__parse(int argc, char *const argv[], struct plan *ret_plan, struct error *e)
+/* The option that `word` (of `len` bytes, with its dashes) names, or NULL. */
+static const struct option_spec *find_option(const char *word, size_t len)
+{
+	if (len == 2)
+		return find_by_name(word + 1, 1);
+	return !strncmp(word, "--", 2) ? find_by_name(word + 2, len - 2) : NULL;
+}
+
+static int apply(struct plan *plan, const struct option_spec *o, const char *value, struct error *e)
+{
+	if (!o->value && value)
+		return error__set(e, EINVAL, "--%s takes no value", o->name);
+	if (o->value && !value)
+		return error__set(e, EINVAL, "--%s needs a value (%s)", o->name, o->value);
+	return o->set(plan, value, e);
+}
+
+static int apply_config(const struct config *config, struct plan *plan, struct error *e)
+{
+	const struct config_entry *entry;
+
+	for (size_t i = 0; (entry = config__entry(config, i)); i++) {
+		const struct option_spec *o;
+		int err;
+
+		/* as in pt-pmp: arguments lead nowhere, and an empty value is none */
+		if (!entry->name)
+			continue;
+		o = find_by_name(entry->name, strlen(entry->name));
+		if (!o && entry->shared)
+			continue; /* another tool's */
+		if (o && o->value && !(entry->value && *entry->value))
+			continue;
+		if (o)
+			err = apply(plan, o, entry->value, e);
+		else
+			err = error__set(e, EINVAL, "there is no option '%s'", entry->name);
+		if (err)
+			return config__blame(entry, err, e);
+	}
+	return 0;
+}
+
+static int apply_words(int argc, char *const argv[], struct plan *plan, struct error *e)
+{
+	bool options_ended = false;
+
+	for (int i = 0; i < argc; i++) {
+		const char *word = argv[i], *value = strchr(word, '=');
+		size_t len = value ? (size_t)(value - word) : strlen(word);
+		const struct option_spec *o;
+		int err;
+
+		if (options_ended || word[0] != '-' || !word[1]) {
+			plan->files[plan->n_files++] = word;
+			continue;
+		}
+		if (!strcmp(word, "--")) {
+			options_ended = true;
+			continue;
+		}
+		o = find_option(word, len);
+		if (!o)
+			return error__set(e, EINVAL, "there is no option '%s'; see --help", word);
+		if (value)
+			value++;
+		else if (o->value && i + 1 < argc)
+			value = argv[++i];
+		err = apply(plan, o, value, e);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* pt-pmp lets -p overrule -b, and scripts give both; what cannot be meant is refused. */
+static int contradictions(const struct plan *plan, struct error *e)
+{
+	if (plan->comm && (plan->pid || plan->binary))
+		return error__set(e, EINVAL,
+				  "--comm takes all processes of a name: without %s, please",
+				  plan->pid ? "--pid" : "--binary");
+	if (plan->output && plan->save_samples && !strcmp(plan->output, plan->save_samples))
+		return error__set(e, EINVAL,
+				  "--output and --save-samples name the same file, '%s': one would "
+				  "overwrite the other",
+				  plan->output);
+	return 0;
+}
+
+int options__parse(int argc, char *const argv[], const struct config *config, struct plan *ret_plan,
+		   struct error *e)
 {
 	struct plan plan = {
 		.iterations = 1,
 		.max_frames = MAX_FRAMES_DEFAULT,
 		.max_wait = MAX_WAIT_DEFAULT,
 	};
+	int err = 0;
 
-	for (int i = 1; i < argc; i++) {
-		const char *word = argv[i], *value = strchr(word, '=');
-		size_t len = value ? (size_t)(value - word) : strlen(word);
-		const struct option_spec *o;
-		int err;
-
-		if (word[0] != '-' || !word[1])
-			return error__set(e, EINVAL,
-					  "'%s' is no option; to profile a process give -p PID or "
-					  "-b NAME",
-					  word);
-		o = find_option(word, len);
-		if (!o)
-			return error__set(e, EINVAL, "there is no option '%s'; see --help", word);
-		if (!o->value && value)
-			return error__set(e, EINVAL, "--%s takes no value", o->name);
-		if (value) {
-			value++;
-		} else if (o->value) {
-			if (++i == argc)
-				return error__set(e, EINVAL, "--%s needs a value (%s)", o->name,
-						  o->value);
-			value = argv[i];
-		}
-		err = o->set(&plan, value, e);
-		if (err)
-			return err;
+	plan.files = calloc((size_t)argc + 1, sizeof(*plan.files));
+	if (!plan.files)
+		return error__set(e, ENOMEM, "out of memory");
+	if (config)
+		err = apply_config(config, &plan, e);
+	if (!err)
+		err = apply_words(argc, argv, &plan, e);
+	if (!err)
+		err = contradictions(&plan, e);
+	if (err) {
+		free(plan.files);
+		return err;
 	}
 	*ret_plan = plan;
 	return 0;
+}
+
+void options__free(struct plan *plan)
+{
+	free(plan->files);
+	plan->files = NULL;
 }
 
 /* Append one option's lines: the option in the first 30 columns, what it does after them. */
@@ -315,7 +475,7 @@ int options__help(struct strbuf *out)
 {
 	strbuf__append_str(
 		out,
-		"Usage: bpf-pmp [OPTIONS]\n"
+		"Usage: bpf-pmp [OPTIONS] [FILES]\n"
 		"\n"
 		"Prints the stacks of all threads of a server, equal ones counted, without "
 		"stopping it:\n"
@@ -327,9 +487,8 @@ int options__help(struct strbuf *out)
 		"Each line is a count of threads and their stack, innermost function first, joined "
 		"by\n"
 		"commas. A stack that could not be read whole ends in [truncated], [broken],\n"
-		"[guessed], [torn] or [running]. Needs root, or CAP_BPF, CAP_PERFMON, "
-		"CAP_SYS_PTRACE\n"
-		"and CAP_CHECKPOINT_RESTORE.\n");
+		"[guessed], [torn] or [running]. Needs root, or CAP_BPF, CAP_PERFMON and\n"
+		"CAP_SYS_PTRACE.\n");
 	for (size_t i = 0; i < N_OPTIONS; i++) {
 		if (options[i].name)
 			append_option(out, &options[i]);

@@ -8,10 +8,14 @@
 
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "cli/config.h"
 #include "model/plan.h"
 
-/* Returns 0, or -EINVAL with `e` naming the option and the value. */
-int options__parse(int argc, char *const argv[], struct plan *ret_plan, struct error *e);
+/* argv holds the words alone, without the program's name; those of `config` (which may be NULL)
+ * come before them. Returns 0, -EINVAL with `e` naming the option and the value, or -ENOMEM. */
+int options__parse(int argc, char *const argv[], const struct config *config, struct plan *ret_plan,
+		   struct error *e);
+void options__free(struct plan *plan);
 
 /* Append what --help prints. Returns 0 or -ENOMEM. */
 int options__help(struct strbuf *out);

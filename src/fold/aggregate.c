@@ -69,6 +69,11 @@ void aggregate__free(struct aggregate *a)
 	free(a);
 }
 
+void aggregate__set_shortener(struct aggregate *a, struct shortener *shortener)
+{
+	a->shortener = shortener;
+}
+
 static int append_frame(struct aggregate *a, struct text name)
 {
 	/* as long as nothing has a name, there is nothing to put a comma behind */

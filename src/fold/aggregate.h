@@ -21,6 +21,9 @@ struct aggregate;
 struct aggregate *aggregate__new(struct shortener *shortener, struct filter *filter, size_t lines);
 void aggregate__free(struct aggregate *a);
 
+/* From now on shorten by another one, borrowed too. */
+void aggregate__set_shortener(struct aggregate *a, struct shortener *shortener);
+
 /* Shorten and count one stack; stack.h says what `last` does. Returns 1 if it was counted, 0 if
  * its thread is not wanted or no frame has a name, -ENOMEM, or -E2BIG if it is too long. */
 int aggregate__add(struct aggregate *a, const struct stack *stack);

@@ -55,12 +55,12 @@ static int read_file(pid_t pid, const char *name, struct strbuf *out)
 	return err;
 }
 
-static int read_stat(pid_t pid, struct stat_fields *ret)
+static int read_stat_file(pid_t pid, const char *name, struct stat_fields *ret)
 {
 	struct strbuf text = STRBUF_INIT;
 	unsigned long long start;
 	const char *p;
-	int err = read_file(pid, "stat", &text);
+	int err = read_file(pid, name, &text);
 
 	if (!err) {
 		/* the command may hold anything: the fields begin after the last parenthesis */
@@ -76,6 +76,11 @@ static int read_stat(pid_t pid, struct stat_fields *ret)
 	}
 	strbuf__free(&text);
 	return err;
+}
+
+static int read_stat(pid_t pid, struct stat_fields *ret)
+{
+	return read_stat_file(pid, "stat", ret);
 }
 
 /* The executable's file name, without " (deleted)". Returns a string to free, or NULL. */
@@ -124,10 +129,29 @@ static int compare_pids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+struct pid_list {
+	pid_t *pids;
+	size_t n, capacity;
+};
+
+static int add_pid(struct pid_list *list, pid_t pid)
+{
+	if (list->n == list->capacity) {
+		size_t capacity = list->capacity ? list->capacity * 2 : 64;
+		pid_t *grown = reallocarray(list->pids, capacity, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		list->pids = grown;
+		list->capacity = capacity;
+	}
+	list->pids[list->n++] = pid;
+	return 0;
+}
+
 static int find(const char *name, bool by_executable, pid_t **ret_pids, size_t *ret_n)
 {
-	size_t n = 0, capacity = 0;
-	pid_t *pids = NULL;
+	struct pid_list list = {NULL};
 	struct dirent *entry;
 	struct stat_fields stat;
 	int err = 0;
@@ -138,7 +162,6 @@ static int find(const char *name, bool by_executable, pid_t **ret_pids, size_t *
 		return -errno;
 	while ((entry = readdir(dir))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-		pid_t *grown;
 
 		if (!isdigit((unsigned char)entry->d_name[0]) || pid <= 0 || pid == getpid())
 			continue;
@@ -146,26 +169,19 @@ static int find(const char *name, bool by_executable, pid_t **ret_pids, size_t *
 			continue;
 		if (read_stat(pid, &stat) || strchr("ZXx", stat.state) || (stat.flags & PF_KTHREAD))
 			continue;
-		if (n == capacity) {
-			capacity = capacity ? capacity * 2 : 16;
-			grown = reallocarray(pids, capacity, sizeof(*pids));
-			if (!grown) {
-				err = -ENOMEM;
-				break;
-			}
-			pids = grown;
-		}
-		pids[n++] = pid;
+		err = add_pid(&list, pid);
+		if (err)
+			break;
 	}
 	closedir(dir);
 	if (err) {
-		free(pids);
+		free(list.pids);
 		return err;
 	}
-	if (n)
-		qsort(pids, n, sizeof(*pids), compare_pids);
-	*ret_pids = pids;
-	*ret_n = n;
+	if (list.n)
+		qsort(list.pids, list.n, sizeof(*list.pids), compare_pids);
+	*ret_pids = list.pids;
+	*ret_n = list.n;
 	return 0;
 }
 
@@ -226,7 +242,7 @@ int find__check(pid_t pid, struct error *e)
 	if (stat.flags & PF_KTHREAD)
 		return error__set(e, EINVAL, "process %d is a kernel thread: it has no user stack",
 				  (int)pid);
-	if (strchr("Xx", stat.state) || (stat.state == 'Z' && find__threads(pid) <= 1))
+	if (strchr("Xx", stat.state) || (stat.state == 'Z' && find__live_thread(pid) < 0))
 		return error__set(
 			e, ESRCH,
 			"process %d is a zombie: it has ended, and waits for its parent to notice",
@@ -315,37 +331,57 @@ int find__start_time(pid_t pid, uint64_t *ret_ticks)
 	return err;
 }
 
-pid_t find__live_thread(pid_t pid)
+int find__threads(pid_t pid, pid_t **ret_tids, size_t *ret_n)
 {
-	struct stat_fields fields;
+	struct pid_list list = {NULL};
 	struct dirent *entry;
 	char path[64];
+	int err = 0;
 	DIR *dir;
 
-	if (read_stat(pid, &fields) == 0 && !strchr("ZXx", fields.state))
-		return pid;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
 	if (!dir)
-		return -ESRCH;
-	pid = -ESRCH;
-	while (pid < 0 && (entry = readdir(dir))) {
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!err && (entry = readdir(dir))) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (tid > 0 && read_stat(tid, &fields) == 0 && !strchr("ZXx", fields.state))
-			pid = tid;
+		if (tid > 0)
+			err = add_pid(&list, tid);
 	}
 	closedir(dir);
-	return pid;
+	if (err) {
+		free(list.pids);
+		return err;
+	}
+	*ret_tids = list.pids;
+	*ret_n = list.n;
+	return 0;
 }
 
-long find__threads(pid_t pid)
+bool find__is_thread(pid_t pid, pid_t tid)
 {
-	char path[64];
-	struct stat st;
+	struct stat_fields fields;
+	char name[32];
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	if (stat(path, &st))
-		return -errno;
-	return (long)st.st_nlink - 2; /* a folder for each thread, besides . and .. */
+	snprintf(name, sizeof(name), "task/%d/stat", (int)tid);
+	return read_stat_file(pid, name, &fields) == 0 && !strchr("ZXx", fields.state);
+}
+
+pid_t find__live_thread(pid_t pid)
+{
+	struct stat_fields fields;
+	pid_t *tids = NULL, live = -ESRCH;
+	size_t n = 0;
+
+	if (read_stat(pid, &fields) == 0 && !strchr("ZXx", fields.state))
+		return pid;
+	if (find__threads(pid, &tids, &n))
+		return -ESRCH;
+	for (size_t i = 0; i < n && live < 0; i++) {
+		if (find__is_thread(pid, tids[i]))
+			live = tids[i];
+	}
+	free(tids);
+	return live;
 }

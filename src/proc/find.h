@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -41,7 +42,11 @@ int find__start_time(pid_t pid, uint64_t *ret_ticks);
  */
 pid_t find__live_thread(pid_t pid);
 
-/* How many threads /proc lists, or -errno. */
-long find__threads(pid_t pid);
+/* The ids of its threads as /proc lists them; *ret_tids is the caller's to free. Returns 0 or
+ * -errno. */
+int find__threads(pid_t pid, pid_t **ret_tids, size_t *ret_n);
+
+/* Whether `tid` is a thread of the process now, and no zombie. */
+bool find__is_thread(pid_t pid, pid_t tid);
 
 #endif

@@ -12,6 +12,7 @@ struct object {
 	struct object_file_id id;
 	int err; /* not 0: why it cannot be used */
 	bool vdso;
+	uint64_t inode; /* of the mapping, where map_files could not tell which file it is */
 	char *path;
 	char *from;
 	struct elf_file *file;

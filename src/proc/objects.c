@@ -301,7 +301,8 @@ static int find_without_map_files(struct objects *o, struct place *place)
 	if (!base)
 		return -ENOENT;
 	for (obj = o->list; obj; obj = obj->next) {
-		if (!obj->vdso && obj->id.start == base->start && !strcmp(obj->path, base->path)) {
+		if (!obj->vdso && obj->id.start == base->start && obj->inode == base->inode &&
+		    !strcmp(obj->path, base->path)) {
 			place->object = obj;
 			return obj->err;
 		}
@@ -317,6 +318,7 @@ static int find_without_map_files(struct objects *o, struct place *place)
 	place->object = obj;
 	obj->image = image;
 	obj->id = id;
+	obj->inode = base->inode;
 	obj->err = from_image(obj);
 	if (obj->err)
 		return obj->err;
@@ -349,8 +351,8 @@ static int find_file(struct objects *o, struct place *place)
 		if (p != place && same_file(&p->map, &place->map))
 			fd = object_file__open_mapped(o->pid, &p->map, &id);
 	}
-	if (fd == -EINVAL)
-		return fd; /* a file, but not a regular one */
+	if (fd == -EINVAL || fd == -EMFILE || fd == -ENFILE)
+		return fd; /* not a regular file; or it is we who cannot open one more */
 	if (fd < 0)
 		return find_without_map_files(o, place);
 	for (obj = o->list; obj; obj = obj->next) {

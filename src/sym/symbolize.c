@@ -200,9 +200,13 @@ static void kernel_frame(struct symbolizer *s, uint64_t pc, size_t number)
 		name = ksyms__find(s->ksyms, number ? pc - 1 : pc);
 	if (!name)
 		name = "??";
-	strbuf__printf(&s->text, "#%-2zu 0x%016" PRIx64 " in ", number, pc);
+	/*
+	 * Not gdb's form, but one that every pt-pmp shortens to the bare name: a name in the second
+	 * field is taken as it is, and "@@" keeps the last library's name from being added.
+	 */
+	strbuf__printf(&s->text, "#%-2zu ", number);
 	strbuf__append_untrusted(&s->text, name, strlen(name), '?');
-	strbuf__append_str(&s->text, " ()");
+	strbuf__printf(&s->text, "@@kernel 0x%016" PRIx64, pc);
 }
 
 static const char *end_name(enum stack_end end)

@@ -170,8 +170,10 @@ static enum outcome step_by_row(struct walk *w, const struct cfi_row *row)
 	if (!known(&next, CFI_RA) || !known(&next, CFI_RSP))
 		return STEP_BROKEN;
 	/* an interrupted pc may well be 0, by a call of a NULL pointer */
+	/* the psABI has the outermost frame's caller marked so; a zero pc alone may be a smashed
+	 * one */
 	if (!next.value[CFI_RA] && !row->signal_frame)
-		return STEP_BOTTOM;
+		return known(&next, CFI_RBP) && !next.value[CFI_RBP] ? STEP_BOTTOM : STEP_BROKEN;
 	if (!rises(w, row, next.value[CFI_RSP]))
 		return STEP_BROKEN;
 	w->regs = next;

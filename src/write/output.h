@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 
+struct output;
+
 /*
  * Before anything else is opened: see that descriptors 0 to 2 are taken, so that no file of ours
  * becomes the standard output of a caller that closed it. Returns 0 or -errno with `e` set.
@@ -15,12 +17,25 @@
 int output__prepare(struct error *e);
 
 /*
- * Write `text` to `path`, or to standard output if it is NULL. A regular file appears, or is
- * replaced, only once it is whole on disk. Returns 0 or -errno with `e` set.
+ * Get ready to write to `path`, or to standard output if it is NULL: what cannot be written is
+ * found out now. NULL with errno and `e` set.
  */
-int output__put(const char *path, const struct strbuf *text, struct error *e);
+struct output *output__open(const char *path, struct error *e);
 
-/* Write all of `len` bytes. Returns 0 or -errno. */
+/*
+ * Write `text`, once. A regular file appears, or is replaced, only when all of it is on disk; it
+ * keeps its owner and its mode, and a symbolic link goes on pointing to it. What is no regular
+ * file (a pipe, a device) is written to as it is. Returns 0 or -errno with `e` set.
+ */
+int output__put(struct output *o, const struct strbuf *text, struct error *e);
+
+void output__close(struct output *o);
+
+/* Write all of `len` bytes, waiting where the descriptor is non-blocking. Returns 0 or -errno. */
 int output__write_all(int fd, const char *bytes, size_t len);
+
+/* Open what is not a regular file for writing, without waiting for a reader of a pipe. Returns a
+ * descriptor or -errno (-ENXIO: a pipe that nobody reads). */
+int output__open_special(const char *path);
 
 #endif

@@ -22,17 +22,23 @@ struct samples_file *samples_file__open(const char *path, struct error *e)
 {
 	struct samples_file *f = calloc(1, sizeof(*f));
 	struct stat st = {0};
-	int err;
+	int fd, err = 0;
 
 	if (!f)
 		return NULL;
 	f->path = path;
-	f->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
-	if (f->fd < 0 && (errno == EACCES || errno == ENXIO || errno == EINVAL))
-		f->fd = open(path,
-			     O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY); /* a device or pipe */
-	if (f->fd < 0 || fstat(f->fd, &st)) {
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		fd = output__open_special(path);
+	} else {
+		fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+		fd = fd < 0 ? -errno : fd;
+	}
+	f->fd = fd < 0 ? -1 : fd;
+	if (fd < 0)
+		err = -fd;
+	else if (fstat(fd, &st))
 		err = errno;
+	if (err) {
 		error__set(e, err, "cannot write %s: %s", path, strerror(err));
 		samples_file__close(f);
 		errno = err;
@@ -71,9 +77,12 @@ ssize_t samples_file__read(struct samples_file *f, char *buffer, size_t size)
 
 int samples_file__append(struct samples_file *f, const struct strbuf *text, struct error *e)
 {
-	struct stat st = {0};
-	int err = fstat(f->fd, &st) ? -errno : output__write_all(f->fd, text->data, text->len);
+	struct stat st;
+	int err;
 
+	if (fstat(f->fd, &st))
+		return error__set(e, errno, "cannot write %s: %s", f->path, strerror(errno));
+	err = output__write_all(f->fd, text->data, text->len);
 	if (!err)
 		return 0;
 	if (f->regular && ftruncate(f->fd, st.st_size))

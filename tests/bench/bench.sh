@@ -46,7 +46,7 @@ ratio() {
 # run_tool NAME PID: one timed run; WALL_MS PEAK_KIB STATUS are appended to $dir/NAME
 run_tool() {
 	case $1 in
-	none) sleep 0.3 ;;
+	none) ;;
 	bpf-pmp) "$timed" "$dir/$1" "$pmp" -p "$2" >"$dir/out.$1" ;;
 	pt-pmp) "$timed" "$dir/$1" pt-pmp --pid "$2" >"$dir/out.$1" 2>/dev/null ;;
 	eu-stack) "$timed" "$dir/$1" eu-stack -p "$2" >"$dir/out.$1" 2>/dev/null || true ;;
@@ -68,8 +68,11 @@ echo "== 500 threads: start to output, and the longest gap seen by a thread that
 start_fixture threads gap 498
 for ((i = 0; i < ROUNDS; i++)); do
 	for tool in none bpf-pmp eu-stack pt-pmp; do
+		# the same second or more for each, so that the scheduler has the same chances
 		reset_gap
+		began=$EPOCHREALTIME
 		run_tool "$tool" "$fixture_pid"
+		sleep "$(awk -v b="$began" -v e="$EPOCHREALTIME" 'BEGIN { s = 1.5 - (e - b); print s > 0 ? s : 0 }')"
 		longest_gap >>"$dir/gap.$tool"
 	done
 done
@@ -82,9 +85,9 @@ done
 bound "time, as a share of pt-pmp's" "$(ratio "$(median 1 "$dir/bpf-pmp")" "$(median 1 "$dir/pt-pmp")")" 0.1
 bound "time, as a share of eu-stack's" "$(ratio "$(median 1 "$dir/bpf-pmp")" "$(median 1 "$dir/eu-stack")")" 0.2
 bound "peak memory, MiB" "$(awk -v k="$(median 2 "$dir/bpf-pmp")" 'BEGIN { print k / 1024 }')" 48
-# without a tool the gap is the scheduler's: one time slice more is its noise
-bound "longest gap, us (bound: without a tool, plus a 4 ms time slice)" \
-	"$(median 1 "$dir/gap.bpf-pmp")" "$(awk -v g="$(median 1 "$dir/gap.none")" 'BEGIN { print g + 4000 }')"
+# without a tool the gap is the scheduler's; the largest of its rounds says how much that varies
+bound "longest gap, us (median; bound: the largest without a tool)" \
+	"$(median 1 "$dir/gap.bpf-pmp")" "$(sort -g "$dir/gap.none" | tail -n 1)"
 forget
 
 echo "== 5,000 threads: complete, in 2 s, in 200 MiB"
@@ -138,6 +141,9 @@ printf '  throughput in that second against none: bpf-pmp %s, eu-stack %s, pt-pm
 	"$(ratio "$(median 1 "$dir/tps.bpf-pmp")" "$(median 1 "$dir/tps.none")")" \
 	"$(ratio "$(median 1 "$dir/tps.eu-stack")" "$(median 1 "$dir/tps.none")")" \
 	"$(ratio "$(median 1 "$dir/tps.pt-pmp")" "$(median 1 "$dir/tps.none")")"
+
+bound "throughput lost in that second, share" "$(awk -v a="$(median 1 "$dir/tps.bpf-pmp")" \
+	-v b="$(median 1 "$dir/tps.none")" 'BEGIN { print 1 - a / b }')" 0.15
 
 [ $failed -eq 0 ] && echo "bench: every bound is kept" || echo "bench: a bound is missed"
 exit $failed

@@ -38,7 +38,8 @@ refused() {
 @test "no such process" {
 	refused "no process has the PID 2147483646" -p 2147483646
 	refused "no process is named pmp_no_such_server; give -p PID" -b pmp_no_such_server
-	refused "no process has the command pmp_no_such_server" --comm pmp_no_such_server
+	refused "no process has the command pmp_no_such_one" --comm pmp_no_such_one
+	refused "--comm takes at most 15 bytes" --comm pmp_no_such_server
 }
 
 @test "a kernel thread" {
@@ -88,8 +89,38 @@ refused() {
 }
 
 @test "files that cannot be written are found out before the capture" {
-	refused "cannot write no/such/file: No such file or directory" -p $$ -k no/such/file
-	refused "cannot write no/such/file: No such file or directory" -p $$ -o no/such/file
+	began=$EPOCHREALTIME
+	refused "cannot write no/such/file: No such file or directory" -p $$ -i 2 -s 30 -k no/such/file
+	refused "cannot write no/such/file: No such file or directory" -p $$ -i 2 -s 30 -o no/such/file
+	mkfifo nobody_reads
+	refused "cannot write nobody_reads: No such device or address" -p $$ -i 2 -s 30 -k nobody_reads
+	awk -v b="$began" -v e="$EPOCHREALTIME" 'BEGIN { exit !(e - b < 20) }'
+}
+
+@test "decimals are written with a point, whatever the locale" {
+	mkdir locales
+	localedef -i de_DE -f UTF-8 "$PWD/locales/de_DE.UTF-8" 2>/dev/null || true
+	[ -d locales/de_DE.UTF-8 ]
+	LOCPATH=$PWD/locales LC_ALL=de_DE.UTF-8 refused "no process has the PID 2147483646" -s 0.5 -p 2147483646
+}
+
+@test "contradictions are refused" {
+	refused "--comm takes all processes of a name: without --pid" --comm a -p 1
+	refused "name the same file, 'x'" -p 1 -o x -k x
+}
+
+@test "-o /dev/stdout is standard output, whatever that is" {
+	"$BATS_TEST_DIRNAME/../../${B:-build}/fixtures/threads" many 2 >ready 3>&- &
+	pid=$!
+	while ! grep -q ready ready; do sleep 0.05; done
+	echo before >all
+	# a file, appended to; by a private name for it, so that the machine's own is left alone
+	ln -s /proc/self/fd/1 my_stdout
+	"$pmp" -p "$pid" -o my_stdout >>all
+	[ "$(head -n 1 all)" = before ]
+	[ "$(wc -l <all)" -eq 4 ]
+	[ -L my_stdout ]
+	[ "$("$pmp" -p "$pid" -o my_stdout | wc -l)" -eq 3 ]
 }
 
 @test "a bad regular expression" {

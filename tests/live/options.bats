@@ -63,8 +63,9 @@ capture() {
 	[ "$(counted out)" -eq 2 ]
 	capture -t '^threads$'
 	[ "$(counted out)" -eq 6 ]
-	capture -t nothing_of_that_name
+	"$pmp" -p "$fixture_pid" -t nothing_of_that_name >out 2>err
 	[ "$(counted out)" -eq 0 ]
+	[ "$(cat err)" = "bpf-pmp: no thread matches --tids" ]
 }
 
 @test "--kernel puts the kernel frames first, as the kernel itself names them" {

@@ -118,7 +118,7 @@ static void test_check(void **state)
 	assert_int_equal(find__check(getpid(), &e), 0);
 	assert_int_equal(find__check(INT32_MAX, &e), -ESRCH);
 	assert_non_null(strstr(e.text, "2147483647"));
-	if (getpid() != 2 && access("/proc/2/exe", F_OK) != 0 && find__threads(2) == 1) {
+	if (getpid() != 2 && access("/proc/2/exe", F_OK) != 0 && find__live_thread(2) == 2) {
 		assert_int_equal(find__check(2, &e), -EINVAL);
 		assert_non_null(strstr(e.text, "kernel thread"));
 	}

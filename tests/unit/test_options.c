@@ -15,14 +15,14 @@
 static int parse(const char *line, struct plan *plan, struct error *e)
 {
 	static char copy[512];
-	char *argv[32] = {"bpf-pmp"}, *save = NULL;
-	int argc = 1;
+	char *argv[32], *save = NULL;
+	int argc = 0;
 
 	snprintf(copy, sizeof(copy), "%s", line);
 	for (char *word = strtok_r(copy, " ", &save); word && argc < 32;
 	     word = strtok_r(NULL, " ", &save))
 		argv[argc++] = word;
-	return options__parse(argc, argv, plan, e);
+	return options__parse(argc, argv, NULL, plan, e);
 }
 
 static void test_defaults(void **state)
@@ -39,6 +39,8 @@ static void test_defaults(void **state)
 	assert_int_equal(plan.lines, 0);
 	assert_int_equal(plan.format, PLAN_FORMAT_PMP);
 	assert_false(plan.kernel);
+	assert_int_equal(plan.n_files, 0);
+	options__free(&plan);
 }
 
 static void test_values(void **state)
@@ -66,7 +68,69 @@ static void test_values(void **state)
 		assert_string_equal(plan.output, "g");
 		assert_int_equal(plan.format, PLAN_FORMAT_FOLDED);
 		assert_true(plan.verbose && plan.kernel);
+		options__free(&plan);
 	}
+}
+
+static void test_files(void **state)
+{
+	struct plan plan;
+
+	assert_int_equal(parse("a -l 3 - -- -b --x", &plan, NULL), 0);
+	assert_int_equal(plan.n_files, 4);
+	assert_string_equal(plan.files[0], "a");
+	assert_string_equal(plan.files[1], "-");
+	assert_string_equal(plan.files[2], "-b");
+	assert_string_equal(plan.files[3], "--x");
+	assert_int_equal(plan.lines, 3);
+	options__free(&plan);
+}
+
+/* The files' options come first, so that the command line wins. */
+static void test_config(void **state)
+{
+	static const char own[] = "lines=3\nb postgres\npid=\ntids\n--\ntrace\n", all[] = "host=x\nlines 9\n";
+	char *argv[] = {"-l", "5"};
+	struct config *config = config__new();
+	struct error e = ERROR_INIT;
+	struct plan plan;
+
+	assert_int_equal(config__parse(config, "all.conf", true, all, sizeof(all) - 1), 0);
+	assert_int_equal(config__parse(config, "own.conf", false, own, sizeof(own) - 1), 0);
+	assert_int_equal(options__parse(0, argv, config, &plan, &e), 0);
+	assert_int_equal(plan.lines, 3);
+	assert_string_equal(plan.binary, "postgres");
+	assert_int_equal(plan.n_files, 0);
+	assert_int_equal(plan.pid, 0);
+	assert_null(plan.tids);
+	options__free(&plan);
+	assert_int_equal(options__parse(2, argv, config, &plan, &e), 0);
+	assert_int_equal(plan.lines, 5);
+	options__free(&plan);
+	assert_int_equal(config__parse(config, "own.conf", false, all, sizeof(all) - 1), 0);
+	assert_int_equal(options__parse(0, argv, config, &plan, &e), -EINVAL);
+	assert_string_equal(e.text, "own.conf:1: there is no option 'host'");
+	error__clear(&e);
+	config__free(config);
+}
+
+static void test_tracers(void **state)
+{
+	struct plan plan;
+
+	assert_int_equal(parse("", &plan, NULL), 0);
+	assert_int_equal(plan.tracer, PLAN_TRACER_BPF);
+	assert_int_equal(plan.dialect, PLAN_DIALECT_AUTO);
+	options__free(&plan);
+	assert_int_equal(parse("-d eu", &plan, NULL), 0);
+	assert_int_equal(plan.tracer, PLAN_TRACER_EU);
+	assert_int_equal(plan.dialect, PLAN_DIALECT_EU);
+	options__free(&plan);
+	assert_int_equal(parse("-d gdb --tracer bpf --timeout 2.5 --readnever", &plan, NULL), 0);
+	assert_int_equal(plan.tracer, PLAN_TRACER_BPF);
+	assert_int_equal(plan.dialect, PLAN_DIALECT_GDB);
+	assert_true(plan.timeout == 2.5 && plan.readnever);
+	options__free(&plan);
 }
 
 static void test_last_wins(void **state)
@@ -75,6 +139,7 @@ static void test_last_wins(void **state)
 
 	assert_int_equal(parse("-l 4 --lines 5", &plan, NULL), 0);
 	assert_int_equal(plan.lines, 5);
+	options__free(&plan);
 }
 
 static void test_errors(void **state)
@@ -106,9 +171,13 @@ static void test_errors(void **state)
 		{"--max-wait 0", "--max-wait", "'0'"},
 		{"--kernel=yes", "--kernel", "no value"},
 		{"--pids 3", "--pids", "no option"},
-		{"--", "--", "no option"},
-		{"-", "'-'", "no option"},
-		{"trace.txt", "trace.txt", "no option"},
+		{"--comm a_name_of_20_bytes_", "--comm", "'a_name_of_20_bytes_'"},
+		{"--comm a -p 1", "--comm", "--pid"},
+		{"--comm a -b b", "--comm", "--binary"},
+		{"-o a -k a", "--output", "'a'"},
+		{"--tracer=lldb", "--tracer", "'lldb'"},
+		{"-d lldb", "--dumper", "'lldb'"},
+		{"--timeout -1", "--timeout", "'-1'"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -145,8 +214,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),  cmocka_unit_test(test_values),
-		cmocka_unit_test(test_last_wins), cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_last_wins), cmocka_unit_test(test_files),
+		cmocka_unit_test(test_config),	  cmocka_unit_test(test_tracers),
+		cmocka_unit_test(test_errors),	  cmocka_unit_test(test_help),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

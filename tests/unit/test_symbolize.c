@@ -221,9 +221,9 @@ static void test_kernel_frames(void **state)
 	kernel[1] = addr + 1;
 	assert_int_equal(symbolizer__stack(f->s, f->o, &sample, 1, &stack), 0);
 	assert_int_equal(stack.n_frames, 3);
-	snprintf(want, sizeof(want), "#0  0x%016llx in %s ()", addr, name);
+	snprintf(want, sizeof(want), "#0  %s@@kernel 0x%016llx", name, addr);
 	expect(stack.frames[0], want);
-	snprintf(want, sizeof(want), "#1  0x%016llx in %s ()", addr + 1, name);
+	snprintf(want, sizeof(want), "#1  %s@@kernel 0x%016llx", name, addr + 1);
 	expect(stack.frames[1], want);
 	expect(stack.frames[2], "#2  0x0000000000000010 in ?? ()");
 	assert_int_equal(symbolizer__kernel_names(f->s), strcmp(name, "??") != 0);
