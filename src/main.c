@@ -310,7 +310,7 @@ static int run(const struct plan *plan, bool as_pt_pmp)
 	case PLAN_CAPTURE:
 		break;
 	}
-	if (plan->n_files || plan->input || (!as_pt_pmp && stdin_has_trace(plan)))
+	if (plan->n_files || (!as_pt_pmp && (plan->input || stdin_has_trace(plan))))
 		return read_files(plan, as_pt_pmp);
 	return capture(plan, as_pt_pmp);
 }
@@ -339,7 +339,10 @@ int main(int argc, char *argv[])
 				     &e);
 	if (err)
 		complain(&e, err);
-	else
+	/* pt-pmp knows one form, and makes what it can of any other */
+	else if (as_pt_pmp && !plan.input)
+		plan.input = "gdb";
+	if (!err)
 		status = run(&plan, as_pt_pmp);
 	options__free(&plan);
 	config__free(config);

@@ -267,9 +267,9 @@ int pipeline__files(struct pipeline *p, bool *ret_missing)
 			"--input takes auto, gdb, eu, bpftrace, bcc, perf, folded or pmp, not "
 			"'%s'",
 			p->plan->input);
-	/* who names a dialect has a trace in pt-pmp's own form */
+	/* who names a dialect knows the form; eu-stack's may be joined already, or not */
 	if (format == INPUT_AUTO && p->plan->dialect != PLAN_DIALECT_AUTO)
-		format = INPUT_GDB;
+		format = p->plan->dialect == PLAN_DIALECT_EU ? INPUT_EU : INPUT_GDB;
 	err = start_reading(p, format);
 	for (size_t i = 0; i < n && !err; i++) {
 		err = read_file(p, files[i], &file_err);
