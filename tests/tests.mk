@@ -60,6 +60,9 @@ unit-tests: $(UNIT_BIN)
 bench: all fixtures tools ## side by side with pt-pmp and eu-stack (root)
 	tests/bench/bench.sh
 
+bench-text: all fixtures tools ## text traces, side by side with pt-pmp
+	tests/bench/text.sh
+
 FUZZ_SECONDS ?= 60
 fuzz: $(FUZZ_BIN) ## each fuzzer for FUZZ_SECONDS (60)
 	tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_BIN)
@@ -67,7 +70,7 @@ fuzz: $(FUZZ_BIN) ## each fuzzer for FUZZ_SECONDS (60)
 lint: all ## format, static checks, shell scripts
 	scripts/lint.sh
 
-.PHONY: check check-unit check-cli check-live check-db unit-tests tools bench fuzz lint fixtures
+.PHONY: check check-unit check-cli check-live check-db unit-tests tools bench bench-text fuzz lint fixtures
 
 # programs that measure or compare
 TOOLS := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/tools/*.c)))

@@ -2,6 +2,7 @@
 #include "fold/shorten.h"
 
 #include "base/strbuf.h"
+#include "fold/name_cache.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -30,6 +31,9 @@ struct shortener {
 	struct strbuf name;
 	struct strbuf file; /* the carried file after its last '/' */
 	bool has_path;	    /* the carried file starts with '/' */
+	/* in which the carried file still lies; NULL: it is in `file` */
+	const struct name_entry *carrier;
+	struct name_cache *cache;
 	struct bracket *brackets;
 	size_t capacity;
 };
@@ -38,8 +42,14 @@ struct shortener *shortener__new(enum shorten_dialect dialect)
 {
 	struct shortener *s = calloc(1, sizeof(*s));
 
-	if (s)
-		s->dialect = dialect;
+	if (!s)
+		return NULL;
+	s->dialect = dialect;
+	s->cache = name_cache__new();
+	if (!s->cache) {
+		free(s);
+		return NULL;
+	}
 	return s;
 }
 
@@ -49,6 +59,7 @@ void shortener__free(struct shortener *s)
 		return;
 	strbuf__free(&s->name);
 	strbuf__free(&s->file);
+	name_cache__free(s->cache);
 	free(s->brackets);
 	free(s);
 }
@@ -361,15 +372,53 @@ static int carry_file(struct shortener *s, struct text file)
 	return strbuf__append(&s->file, slash + 1, (size_t)(file.str + file.len - slash - 1));
 }
 
-int shortener__frame(struct shortener *s, struct text line, struct text *ret_name)
+/*
+ * What decides about a frame of the usual form `#N  0xADDRESS in REST`, but for the carried names:
+ * the rest, and whether the address holds a digit from 1 to 9. False: it is of another form.
+ */
+static bool usual_form(struct text line, struct text *ret_rest, bool *ret_digit)
+{
+	const char *p = line.str, *end = p + line.len;
+	bool digit = false;
+
+	/* '#' is there already */
+	for (p++; p < end && *p >= '0' && *p <= '9'; p++)
+		;
+	if (p == line.str + 1 || end - p < 8 || *p != ' ')
+		return false;
+	while (p < end && *p == ' ')
+		p++;
+	if (end - p < 8 || p[0] != '0' || p[1] != 'x')
+		return false;
+	for (p += 2; p < end && ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f')); p++)
+		digit = digit || (*p >= '1' && *p <= '9');
+	if (end - p < 4 || memcmp(p, " in ", 4) != 0)
+		return false;
+	p += 4;
+	*ret_rest = (struct text){p, (size_t)(end - p)};
+	*ret_digit = digit;
+	return true;
+}
+
+static int fetch_carried(struct shortener *s)
+{
+	const struct name_entry *carrier = s->carrier;
+
+	s->carrier = NULL;
+	if (!carrier || !s->has_path)
+		return 0;
+	strbuf__reset(&s->file);
+	return strbuf__append(&s->file, carrier->file.str, carrier->file.len);
+}
+
+/* The whole of the rules. *ret_carried: the result depends on frames before. */
+static int shorten(struct shortener *s, struct text line, struct text *ret_name, bool *ret_carried)
 {
 	struct text fields[N_FIELDS], last, function;
 	bool has_address, keeps_file = false;
 	const char *version;
 	int err = 0;
 
-	if (line.len >= UINT32_MAX)
-		return -E2BIG;
 	split(line, fields, &last);
 	has_address = holds(fields[1], "0x");
 	if (!has_address) {
@@ -380,6 +429,7 @@ int shortener__frame(struct shortener *s, struct text line, struct text *ret_nam
 		keeps_file = holds(fields[3], "void") || holds(fields[3], "const");
 		function = fields[keeps_file ? 4 : 3];
 	}
+	*ret_carried = keeps_file;
 	if (!keeps_file && carry_file(s, last))
 		return -ENOMEM;
 
@@ -405,4 +455,35 @@ int shortener__frame(struct shortener *s, struct text line, struct text *ret_nam
 	}
 	*ret_name = (struct text){s->name.data, s->name.len};
 	return 0;
+}
+
+int shortener__frame(struct shortener *s, struct text line, struct text *ret_name)
+{
+	const struct name_entry *known = NULL;
+	bool digit = false, usual, carried = true;
+	struct text rest;
+	int err;
+
+	if (line.len >= UINT32_MAX)
+		return -E2BIG;
+	usual = s->dialect != SHORTEN_EU && usual_form(line, &rest, &digit);
+	if (usual)
+		known = name_cache__find(s->cache, rest, digit);
+	if (known) {
+		s->has_path = known->has_path;
+		s->carrier = known;
+		*ret_name = known->name;
+		return 0;
+	}
+	err = fetch_carried(s);
+	if (!err)
+		err = shorten(s, line, ret_name, &carried);
+	if (!err && usual && !carried)
+		name_cache__put(s->cache, rest, digit,
+				&(struct name_entry){
+					.name = *ret_name,
+					.file = {s->file.data, s->file.len},
+					.has_path = s->has_path,
+				});
+	return err;
 }

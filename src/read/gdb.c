@@ -50,6 +50,8 @@ static enum line_kind classify(const char *line, size_t len, bool whole)
 
 	if (len && line[0] == '#')
 		return LINE_FRAME;
+	if (len && line[0] != 'T')
+		return LINE_OTHER;
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
 		size_t n = strlen(headers[i]);
 
