@@ -119,7 +119,7 @@ static __always_inline int read_task(struct bpf_iter__task *ctx, const bool slee
 
 	if (!task)
 		return 0;
-	/* most tasks of a walk over all are not the target's: known by one number once it is known */
+	/* in a walk over all tasks most are not the target's: one number tells, once it is known */
 	tgid = BPF_CORE_READ(task, tgid);
 	if (target_tgid && tgid != target_tgid)
 		return 0;

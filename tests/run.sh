@@ -25,7 +25,7 @@ run() {
 		/^1\.\.[0-9]+/ { planned += substr($1, 4) }
 		# cmocka says `not ok` of a test that skips
 		/^(not )?ok .*# *[Ss][Kk][Ii][Pp]/ {
-			if (ci != "" && suite != "unit") {
+			if (ci != "" && (suite == "live" || suite == "db")) {
 				printf "# skipped in CI, which is a failure: %s\n", $0 > "/dev/stderr"
 				failed++
 			} else

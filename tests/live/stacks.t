@@ -2,7 +2,7 @@
 # Each fixture's stacks, as tests/fixtures/expected has them: by name while it runs, and by address
 # against eu-stack while it is stopped, where eu-stack can do it. Prints TAP.
 set -uo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit 1
 BATS_TEST_TMPDIR=$(mktemp -d)
 export BATS_TEST_TMPDIR
 # shellcheck source=tests/live/lib.bash
