@@ -16,7 +16,7 @@ ln -s "$(command -v mawk)" "$dir/mawk/awk"
 set -uo pipefail
 path=$PATH
 differences=0
-captures=(golden/read/gdb-threads.in golden/read/gdb-bt.in)
+captures=(golden/captures/*.txt golden/read/gdb-threads.in)
 
 echo 1..4
 for ((i = 0; i < TRACES; i++)); do
