@@ -2,32 +2,17 @@
 #include "capture/tracer.h"
 
 #include "capture/child.h"
+#include "capture/eu_join.h"
+#include "capture/release.h"
 #include "proc/find.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #define PROBE_SECONDS 30.0 /* for gdb to say whether it knows --readnever */
-#define PASS_MS	      10   /* between two looks at the target */
-#define MAX_PASSES    300
-#define CALM_PASSES   5 /* in a row with nothing to undo, after a program that did not end well */
-
-/* ours was killed: a program that is just starting has yet to find out, its own may go on */
-#define CALM_PASSES_KEEPER 30
-#define MAX_PASSES_KEEPER  6000
-
-#define SIGSTOP_BIT (1ull << (SIGSTOP - 1)) /* what attaching by ptrace(2) sends */
-
 struct program {
 	const char *name;
 	const char *package;
@@ -43,26 +28,6 @@ struct tracer {
 	struct tracer_options options;
 	char *path;
 	bool probed; /* it knows --readnever */
-};
-
-/* What is to be known of a process' threads. */
-struct stops {
-	bool there;
-	bool stopped; /* by job control: a tracing stop ends with the tracer */
-	bool pending; /* a SIGSTOP, which will stop it */
-	bool traced;
-};
-
-/* The target, as it was before. */
-struct watched {
-	pid_t pid;
-	uint64_t start_ticks;
-	struct stops before;
-};
-
-struct keeper {
-	pid_t pid;    /* -1: none */
-	int pipe_end; /* nobody else has it: it is closed by our death */
 };
 
 struct output {
@@ -114,210 +79,6 @@ void tracer__free(struct tracer *t)
 		return;
 	free(t->path);
 	free(t);
-}
-
-static bool is_hex(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-/* The second script, which sees the lines as the first has joined them. */
-static void name_frame(struct eu_join *j, char c, struct strbuf *out)
-{
-	if (j->blank) {
-		j->blank = false;
-		j->at = EU_OUTSIDE;
-		if (c == '-') {
-			strbuf__append_str(out, " ?"
-						"?()");
-			j->put = true;
-		}
-		strbuf__append_char(out, ' ');
-	}
-	if (c == '\n') {
-		j->put = false;
-		j->at = EU_OUTSIDE;
-	} else if (j->at == EU_HEX && c == ' ') {
-		j->blank = !j->put;
-		j->at = EU_OUTSIDE;
-		if (j->blank)
-			return;
-	} else if (j->at == EU_HEX && is_hex(c)) {
-		j->last = c;
-	} else if (c == 'x' && (j->at == EU_ZERO || (j->at == EU_HEX && j->last == '0'))) {
-		j->at = EU_HEX;
-		j->last = c;
-	} else {
-		j->at = c == '0' ? EU_ZERO : EU_OUTSIDE;
-	}
-	strbuf__append_char(out, c);
-}
-
-void eu_join__feed(struct eu_join *j, const char *bytes, size_t len, struct strbuf *out)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (j->newline) {
-			j->newline = false;
-			if (bytes[i] == ' ') {
-				j->joined = true;
-				continue;
-			}
-			name_frame(j, '\n', out);
-		}
-		if (bytes[i] == '\n' && !j->joined) {
-			j->newline = true;
-			continue;
-		}
-		if (bytes[i] == '\n')
-			j->joined = false;
-		name_frame(j, bytes[i], out);
-	}
-}
-
-void eu_join__finish(struct eu_join *j, struct strbuf *out)
-{
-	if (j->newline)
-		name_frame(j, '\n', out);
-	if (j->blank)
-		strbuf__append_char(out, ' ');
-	*j = (struct eu_join)EU_JOIN_INIT;
-}
-
-/* One thread's status file; see proc_pid_status(5). */
-static void look_at_thread(int pid, const char *tid, struct stops *s)
-{
-	unsigned long long pending;
-	char path[64], line[256];
-	int tracer;
-	char state;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", pid, tid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "State: %c", &state) == 1)
-			s->stopped |= state == 'T';
-		else if (sscanf(line, "TracerPid: %d", &tracer) == 1)
-			s->traced |= tracer != 0;
-		else if (sscanf(line, "SigPnd: %llx", &pending) == 1 ||
-			 sscanf(line, "ShdPnd: %llx", &pending) == 1)
-			s->pending |= (pending & SIGSTOP_BIT) != 0;
-	}
-	if (f)
-		fclose(f);
-}
-
-static struct stops look(pid_t pid)
-{
-	struct stops s = {.there = false};
-	struct dirent *entry;
-	char path[64];
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		s.there = true;
-		look_at_thread((int)pid, entry->d_name, &s);
-	}
-	if (dir)
-		closedir(dir);
-	return s;
-}
-
-/*
- * The program has ended. Where it has left the target stopped, or with a SIGSTOP of its attaching
- * that nobody has taken yet, SIGCONT undoes both. `calm`: so many looks in a row must find nothing
- * to undo; `max`: and then it is given up.
- */
-static void undo_stop(const struct watched *w, unsigned int calm, unsigned int max,
-		      bool *ret_continued, bool *ret_still)
-{
-	const struct timespec pause = {.tv_nsec = PASS_MS * 1000000};
-	const struct stops *before = &w->before;
-	unsigned int found = 0;
-
-	*ret_continued = *ret_still = false;
-	if (!before->there || before->stopped || before->pending)
-		return;
-	for (unsigned int i = 0; i < max; i++) {
-		struct stops s = look(w->pid);
-		uint64_t ticks;
-
-		*ret_still = false;
-		if (!s.there || find__start_time(w->pid, &ticks) || ticks != w->start_ticks)
-			return;
-		if (s.traced && !before->traced) {
-			found = 0; /* by what is dying just now */
-		} else if (s.stopped || s.pending) {
-			found = 0;
-			*ret_still = true;
-			if (kill(w->pid, SIGCONT) == 0)
-				*ret_continued = true;
-		} else if (++found == calm) {
-			return;
-		}
-		nanosleep(&pause, NULL);
-	}
-}
-
-/* The keeper's life: never returns. Its pipe ends when we do, and the program is killed then. When
- * all is well it is killed before. */
-static void keep(const struct watched *w, int pipe_end)
-{
-	bool continued, still;
-	sigset_t all;
-	char byte;
-	ssize_t n;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, NULL);
-	setsid();
-	/* nobody is to wait for the end of a pipe for its sake */
-	if (dup2(pipe_end, STDIN_FILENO) < 0)
-		_exit(1);
-	close(STDOUT_FILENO);
-	close(STDERR_FILENO);
-	syscall(SYS_close_range, 3u, ~0u, 0u);
-	do
-		n = read(STDIN_FILENO, &byte, 1);
-	while (n < 0 && errno == EINTR);
-	if (n == 0)
-		undo_stop(w, CALM_PASSES_KEEPER, MAX_PASSES_KEEPER, &continued, &still);
-	_exit(0);
-}
-
-/* Start a process that looks after the target should we be killed. Where that is not possible,
- * there is none: the trace is wanted all the same. */
-static void start_keeper(struct keeper *k, const struct watched *w)
-{
-	int fds[2];
-
-	*k = (struct keeper){.pid = -1, .pipe_end = -1};
-	if (pipe2(fds, O_CLOEXEC))
-		return;
-	k->pid = fork();
-	if (!k->pid) {
-		close(fds[1]);
-		keep(w, fds[0]);
-	}
-	close(fds[0]);
-	if (k->pid > 0)
-		k->pipe_end = fds[1];
-	else
-		close(fds[1]);
-}
-
-static void dismiss_keeper(struct keeper *k)
-{
-	if (k->pid <= 0)
-		return;
-	kill(k->pid, SIGKILL);
-	close(k->pipe_end);
-	while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
-		;
 }
 
 static int pass_on(struct output *o, const char *bytes, size_t len)
@@ -490,8 +251,7 @@ int tracer__run(struct tracer *t, pid_t pid, tracer_text_fn text, void *arg, str
 		.line_start = true,
 	};
 	struct child_end end = {.status = -1};
-	struct watched w = {.pid = pid};
-	struct keeper keeper;
+	struct release release;
 	bool still = false;
 	sigset_t mask;
 	int err, sig;
@@ -501,15 +261,10 @@ int tracer__run(struct tracer *t, pid_t pid, tracer_text_fn text, void *arg, str
 	err = probe_readnever(t, e, ret_result);
 	if (err)
 		goto out;
-	w.before = look(pid);
-	if (w.before.there && find__start_time(pid, &w.start_ticks))
-		w.before.there = false;
-	start_keeper(&keeper, &w);
+	release__begin(&release, pid);
 	err = run_child(t, pid, &o, &end);
 	ret_result->status = end.status;
-	undo_stop(&w, !err && end.status == 0 ? 1 : CALM_PASSES, MAX_PASSES, &ret_result->continued,
-		  &still);
-	dismiss_keeper(&keeper);
+	release__end(&release, !err && end.status == 0, &ret_result->continued, &still);
 	if (err && !end.started && !end.interrupted)
 		err = start_failed(t, err, e);
 	else

@@ -89,6 +89,18 @@ teardown() {
 	grep -q '^BTF: missing' out
 }
 
+@test "a kernel that does not take the programs" {
+	start_fixture threads many 2
+	status=0
+	strace -f -qq -o trace -e trace=bpf -e inject=bpf:error=EINVAL "$pmp" -p "$fixture_pid" >out 2>err ||
+		status=$?
+	cat err
+	[ "$status" -eq 1 ]
+	[ ! -s out ]
+	[ "$(wc -l <err)" -eq 1 ]
+	grep -q 'the kernel did not take the BPF programs (Invalid argument): it must be 5.10 or later' err
+}
+
 @test "kernel names that are hidden are said once" {
 	start_fixture threads many 2
 	sed 's/^[0-9a-f]*/0000000000000000/' /proc/kallsyms | head -n 100000 >hidden

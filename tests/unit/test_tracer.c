@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The tracers are scripts, put first in PATH. `test_tracer attach PID` attaches and dies of it. */
 #include "capture/child.h"
+#include "capture/eu_join.h"
 #include "capture/tracer.h"
 
 #include <errno.h>
