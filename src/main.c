@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -207,13 +208,14 @@ static int read_files(const struct plan *plan, bool as_pt_pmp)
 
 /*
  * `cat trace | bpf-pmp`: standard input holds a trace if it is a pipe or a file, and nothing on the
- * command line asks for a process. A pipe that stays silent may be one that nobody means (ssh, a
- * job of cron): then say what we wait for.
+ * command line asks for a process. A pipe that ends at once is none that anybody means (a job of
+ * cron), one that stays silent may be none (ssh): then say what we wait for.
  */
 static bool stdin_has_trace(const struct plan *plan)
 {
 	struct pollfd readable = {.fd = STDIN_FILENO, .events = POLLIN};
 	struct stat st;
+	int waiting;
 
 	if (plan->target_given || plan->iterations > 1 || plan->save_samples || plan->kernel ||
 	    plan->tracer != PLAN_TRACER_BPF || fstat(STDIN_FILENO, &st) ||
@@ -223,6 +225,8 @@ static bool stdin_has_trace(const struct plan *plan)
 		fprintf(stderr,
 			"bpf-pmp: reading a trace from standard input; to capture a process, "
 			"give -p PID or -b NAME\n");
+	else if (S_ISFIFO(st.st_mode) && ioctl(STDIN_FILENO, FIONREAD, &waiting) == 0 && !waiting)
+		return false;
 	return true;
 }
 
