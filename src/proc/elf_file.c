@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_SEGMENTS 1024
+#define MAX_SEGMENTS 128
 #define MAX_SECTIONS 65536
 #define MAX_NAMES    (4u << 20)
 #define MAX_NOTES    (64u << 10)

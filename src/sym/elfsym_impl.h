@@ -17,8 +17,9 @@ struct elfsym_entry {
 	uint32_t name; /* offset in the table's names */
 };
 
-#define ELFSYM_MAX_ADDR	    ((1ull << 48) - 1)
-#define ELFSYM_MAX_SECTIONS 0x7ffe
+#define ELFSYM_MAX_ADDR ((1ull << 48) - 1)
+/* Linked files have some ten sections of code; each symbol is compared with all of them. */
+#define ELFSYM_MAX_SECTIONS 256
 
 /* An executable section of the object, or, where it has no section headers, its segments. */
 struct elfsym_area {

@@ -5,7 +5,7 @@
 
 #include "sym/elfsym_impl.h"
 
-#define MAX_NAMES   (64u << 20)
+#define MAX_NAMES   (256u << 20)
 #define MAX_SYMBOLS (4u << 20)
 #define MAX_HASHED  (512u << 10)
 #define CHUNK	    512
