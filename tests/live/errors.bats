@@ -75,17 +75,23 @@ teardown() {
 	[ "$(awk 'NR > 1 { n += $1 } END { print n }' out)" -eq 3 ]
 }
 
+# in_mounts MOUNT_POINT COMMANDS: run them in a mount namespace of their own, where mounts below
+# MOUNT_POINT stay (in a chroot, the root folder is no mount point, and can not be made private)
+in_mounts() {
+	unshare -m --propagation unchanged sh -c "mount --make-rprivate $1 && $2"
+}
+
 @test "a kernel without BTF" {
 	start_fixture threads many 2
 	status=0
-	unshare -m sh -c "mount -t tmpfs none /sys/kernel/btf && '$pmp' -p $fixture_pid" >out 2>err ||
+	in_mounts /sys "mount -t tmpfs none /sys/kernel/btf && '$pmp' -p $fixture_pid" >out 2>err ||
 		status=$?
 	cat err
 	[ "$status" -eq 1 ]
 	[ ! -s out ]
 	[ "$(wc -l <err)" -eq 1 ]
 	grep -q 'this kernel has no BTF' err
-	unshare -m sh -c "mount -t tmpfs none /sys/kernel/btf && '$pmp' --check" >out 2>err || status=$?
+	in_mounts /sys "mount -t tmpfs none /sys/kernel/btf && '$pmp' --check" >out 2>err || status=$?
 	grep -q '^BTF: missing' out
 }
 
@@ -104,7 +110,7 @@ teardown() {
 @test "kernel names that are hidden are said once" {
 	start_fixture threads many 2
 	sed 's/^[0-9a-f]*/0000000000000000/' /proc/kallsyms | head -n 100000 >hidden
-	unshare -m sh -c "mount --bind hidden /proc/kallsyms && '$pmp' -p $fixture_pid --kernel" >out 2>err
+	in_mounts /proc "mount --bind hidden /proc/kallsyms && '$pmp' -p $fixture_pid --kernel" >out 2>err
 	cat err
 	grep -q 'kernel names are hidden' err
 	[ "$(wc -l <err)" -eq 1 ]
