@@ -72,7 +72,7 @@ for ((i = 0; i < ROUNDS; i++)); do
 		reset_gap
 		began=$EPOCHREALTIME
 		run_tool "$tool" "$fixture_pid"
-		sleep "$(awk -v b="$began" -v e="$EPOCHREALTIME" 'BEGIN { s = 1.5 - (e - b); print s > 0 ? s : 0 }')"
+		sleep "$(awk -v b="$began" -v e="$EPOCHREALTIME" 'BEGIN { s = 1.5 - (e - b); print (s > 0 ? s : 0) }')"
 		longest_gap >>"$dir/gap.$tool"
 	done
 done
