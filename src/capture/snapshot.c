@@ -45,6 +45,7 @@ struct thread {
 struct listed {
 	pid_t tid;
 	bool met;
+	bool ending; /* it was on its way out when it was met */
 };
 
 struct snapshot {
@@ -272,8 +273,12 @@ static int take_record(const struct task_record *record, void *arg)
 	const struct pmp_task *task = record->task;
 	struct snapshot *s = arg;
 	struct thread *thread = find_thread(s, task->kernel_tid);
+	struct listed *listed;
 
 	if (task->flags & (PMP_TASK_EXITING | PMP_TASK_NO_MEMORY)) {
+		listed = is_listed(s, (pid_t)task->tid);
+		if (listed)
+			listed->ending = true;
 		if (s->first)
 			s->losses->gone++;
 		else if (thread)
@@ -387,7 +392,7 @@ static size_t count_missing(struct snapshot *s)
 	struct thread *thread, *next;
 
 	for (size_t i = 0; i < s->n_listed; i++)
-		s->listed[i].met = false;
+		s->listed[i].met = s->listed[i].ending;
 	HASH_ITER (hh, s->threads, thread, next) {
 		struct listed *listed = is_listed(s, thread->tid);
 
