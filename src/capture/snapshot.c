@@ -527,9 +527,28 @@ static int make_samples(struct snapshot *s)
 	return 0;
 }
 
+/*
+ * Most stacks cannot be read: is that because the process was being killed? Its memory goes first,
+ * its threads within moments.
+ */
+static bool was_dying(const struct snapshot *s, const struct losses *before)
+{
+	const struct timespec pause = {.tv_nsec = 5000000};
+
+	if (2 * (s->losses->broken - before->broken) <= s->n_samples)
+		return false;
+	for (int i = 0; i < 10; i++) {
+		if (find__live_thread(target__pid(s->target)) < 0)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
 int snapshot__take(struct snapshot *s, struct tasks *tasks, struct target *target,
 		   struct losses *losses, struct error *e)
 {
+	struct losses before = *losses;
 	int err;
 
 	forget(s);
@@ -547,6 +566,10 @@ int snapshot__take(struct snapshot *s, struct tasks *tasks, struct target *targe
 		err = make_samples(s);
 	if (!err)
 		s->losses->missing += count_missing(s);
+	if (!err && was_dying(s, &before)) {
+		*losses = before;
+		err = -ESRCH;
+	}
 	if (!err && !s->n_samples)
 		err = -ESRCH;
 	if (err == -ESRCH)
