@@ -8,11 +8,15 @@
 
 #ifdef __bpf__
 typedef __u8 pmp_u8;
+typedef __s16 pmp_s16;
+typedef __s32 pmp_s32;
 typedef __u32 pmp_u32;
 typedef __u64 pmp_u64;
 #else
 #include <stdint.h>
 typedef uint8_t pmp_u8;
+typedef int16_t pmp_s16;
+typedef int32_t pmp_s32;
 typedef uint32_t pmp_u32;
 typedef uint64_t pmp_u64;
 #endif
@@ -66,6 +70,67 @@ struct pmp_sample {
 	pmp_u64 kernel[PMP_KERNEL_FRAMES];
 	pmp_u8 stack[PMP_SAMPLE_PAGES * PMP_PAGE];
 };
+
+/*
+ * Unwind tables for the samplers: .eh_frame, made ready for a search in BPF. A row holds from its
+ * pc up to the next row's; the last row of an object has rule 0.
+ */
+struct pmp_row {
+	pmp_u32 pc;   /* address in the object minus the table's base */
+	pmp_u32 rule; /* index into the rules */
+};
+
+enum pmp_cfa {
+	PMP_CFA_NONE = 0, /* no unwind information: rule 0 */
+	PMP_CFA_REG,	  /* cfa_reg + cfa_offset */
+	PMP_CFA_DEREF,	  /* *(cfa_reg + cfa_offset) + cfa_offset2 */
+	PMP_CFA_PLT,	  /* cfa_reg + cfa_offset + ((pc & 15) >= cfa_offset2 ? 8 : 0) */
+	/* All registers lie in the struct sigcontext at cfa_reg + cfa_offset, as the kernel puts it
+	 * on the stack of a signal handler (arch/x86/include/uapi/asm/sigcontext.h). */
+	PMP_CFA_SIGNAL,
+	PMP_CFA_UNSUPPORTED, /* there is unwind information, but it says more than a rule can */
+};
+
+enum pmp_ra {
+	PMP_RA_OFFSET = 0, /* saved at CFA + ra_offset */
+	PMP_RA_REG,	   /* in register ra_reg */
+	PMP_RA_UNDEFINED,  /* this is the outermost frame */
+};
+
+/* The registers whose place a rule knows; all others are the caller's own. */
+enum pmp_saved {
+	PMP_SAVED_RBX,
+	PMP_SAVED_RBP,
+	PMP_SAVED_R12,
+	PMP_SAVED_R13,
+	PMP_SAVED_R14,
+	PMP_SAVED_R15,
+	PMP_SAVED_RSP, /* PMP_SAVED_SAME: it is the CFA, as almost always */
+	PMP_N_SAVED
+};
+
+#define PMP_SAVED_SAME 0x7fff /* the register is the caller's own */
+#define PMP_SAVED_LOST 0x7ffe /* the caller's value cannot be had */
+
+#define PMP_RULE_SIGNAL_FRAME (1 << 0) /* what it returns to was interrupted, not calling */
+
+struct pmp_rule {
+	pmp_u8 cfa; /* enum pmp_cfa */
+	pmp_u8 cfa_reg;
+	pmp_u8 ra; /* enum pmp_ra */
+	pmp_u8 ra_reg;
+	pmp_u8 flags;
+	pmp_u8 saved_reg; /* PMP_N_REGS: saved[] counts from the CFA; else from this register */
+	pmp_u8 reserved[2];
+	pmp_s32 cfa_offset;
+	pmp_s32 cfa_offset2;
+	pmp_s32 ra_offset;
+	pmp_s16 saved[PMP_N_SAVED]; /* offsets in bytes, or PMP_SAVED_SAME or _LOST */
+	pmp_u8 reserved2[6];
+};
+
+_Static_assert(sizeof(struct pmp_row) == 8, "pmp_row is an ABI");
+_Static_assert(sizeof(struct pmp_rule) == 40, "pmp_rule is an ABI");
 
 _Static_assert(sizeof(struct pmp_task) == 216, "pmp_task is an ABI");
 _Static_assert(sizeof(struct pmp_task) + PMP_KERNEL_FRAMES * 8 + PMP_TASK_PAGES * PMP_PAGE <= 32768,
