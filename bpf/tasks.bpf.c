@@ -113,7 +113,7 @@ static __always_inline int read_task(struct bpf_iter__task *ctx, const bool slee
 	struct task_struct *task = ctx->task;
 	struct pt_regs regs;
 	struct scratch *s;
-	pmp_u32 zero = 0, tid, tgid, len = 0;
+	pmp_u32 zero = 0, tid, tgid, size, len = 0;
 	pmp_u64 at;
 	long n;
 
@@ -169,10 +169,11 @@ static __always_inline int read_task(struct bpf_iter__task *ctx, const bool slee
 
 	/* where the buffer is full the kernel drops all three and calls us again for this task */
 	bpf_seq_write(seq, &s->task, sizeof(s->task));
-	n = s->task.n_kernel * 8;
-	if (n > 0 && n <= (long)sizeof(s->kernel))
-		bpf_seq_write(seq, s->kernel, n);
-	if (len > 0 && len <= sizeof(s->stack))
+	/* one bound each, zero is fine: of a range, clang makes what older verifiers do not see */
+	size = s->task.n_kernel * 8;
+	if (size <= sizeof(s->kernel))
+		bpf_seq_write(seq, s->kernel, size);
+	if (len <= sizeof(s->stack))
 		bpf_seq_write(seq, s->stack, len);
 	return 0;
 }
