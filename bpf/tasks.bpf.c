@@ -82,7 +82,8 @@ static __always_inline pmp_u32 on_cpu(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(task->on_cpu))
 		return 0; /* one CPU: it is ours */
-	return BPF_CORE_READ(task, on_cpu);
+	/* a byte in newer kernels: this macro reads as much as the field has */
+	return BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
 }
 
 static __always_inline void put_task(struct pmp_task *t, struct task_struct *task)
