@@ -3,7 +3,7 @@
 # KERNELS="5.10 6.1 6.12 newest" says in which, MODES="threads" what is checked there
 # (tests/kernels/guest.sh). Prints TAP; the last line is a summary. The guest has this machine's
 # root, read-only. Kernels are kept in the build directory's kernels/. A kernel that cannot be
-# fetched or booted is a failure. KERNEL_SECONDS (180) is how long one may take.
+# fetched or booted is a failure. KERNEL_SECONDS (300) is how long one may take.
 set -eu
 cd "$(dirname "$0")/.."
 # depmod and modprobe, and virtiofsd, are there
@@ -13,7 +13,7 @@ top=$(pwd -P)
 B=${B:-build}
 kernels=${KERNELS:-5.10 6.1 6.12 newest}
 modes=${MODES:-threads}
-seconds=${KERNEL_SECONDS:-180}
+seconds=${KERNEL_SECONDS:-300}
 qemu=
 virtiofsd=
 dir=
