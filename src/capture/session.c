@@ -7,6 +7,7 @@
 #include "capture/target.h"
 #include "capture/tasks.h"
 #include "proc/find.h"
+#include "proc/object_cache.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -27,6 +28,7 @@ struct session {
 	const struct plan *plan;
 	struct tasks *tasks;
 	struct snapshot *snapshot;
+	struct object_cache *cache; /* processes of one command map the same files */
 	struct process *processes;
 	size_t n_processes;
 	struct losses losses;
@@ -44,7 +46,7 @@ static void raise_priority(void)
 		errno = 0;
 }
 
-/* Each object of each process keeps a file open. */
+/* Each object keeps a file open. */
 static void allow_many_files(void)
 {
 	struct rlimit limit;
@@ -66,8 +68,9 @@ struct session *session__new(const struct plan *plan, struct error *e)
 	if (s) {
 		s->plan = plan;
 		s->snapshot = snapshot__new(plan->max_frames);
+		s->cache = object_cache__new();
 	}
-	if (!s || !s->snapshot) {
+	if (!s || !s->snapshot || !s->cache) {
 		error__set(e, ENOMEM, "out of memory");
 		session__free(s);
 		errno = ENOMEM;
@@ -93,6 +96,7 @@ void session__free(struct session *s)
 	for (size_t i = 0; i < s->n_processes; i++)
 		target__free(s->processes[i].target);
 	free(s->processes);
+	object_cache__free(s->cache);
 	snapshot__free(s->snapshot);
 	tasks__free(s->tasks);
 	strbuf__free(&s->each);
@@ -121,7 +125,7 @@ static int add_processes(struct session *s, const pid_t *pids, size_t n)
 		if (!grown)
 			return -ENOMEM;
 		s->processes = grown;
-		process.target = target__new(pids[i]);
+		process.target = target__new(pids[i], s->cache);
 		if (!process.target)
 			return -ENOMEM;
 		s->processes[s->n_processes++] = process;

@@ -23,14 +23,14 @@ struct target {
 	bool maps_are_new; /* read again since the snapshot began: once is enough */
 };
 
-struct target *target__new(pid_t pid)
+struct target *target__new(pid_t pid, struct object_cache *cache)
 {
 	struct target *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
 	t->pid = t->tid = pid;
-	t->objects = objects__new(pid);
+	t->objects = objects__new(pid, cache);
 	t->memory = stack_memory__new();
 	if (!t->objects || !t->memory) {
 		target__free(t);

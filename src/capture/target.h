@@ -16,8 +16,8 @@
 
 struct target;
 
-/* Reads nothing yet. NULL with errno. */
-struct target *target__new(pid_t pid);
+/* Reads nothing yet; `cache` is borrowed. NULL with errno. */
+struct target *target__new(pid_t pid, struct object_cache *cache);
 void target__free(struct target *t);
 
 pid_t target__pid(const struct target *t);

@@ -9,10 +9,10 @@
 #include "proc/elf_file.h"
 #include "proc/maps.h"
 
+/* What tells one file from another: a key without padding. */
 struct object_file_id {
 	uint64_t dev, inode, size;
 	int64_t mtime_s, mtime_ns;
-	uint64_t start; /* where it is mapped, for what is known by that alone; else 0 */
 };
 
 bool object_file__same(const struct object_file_id *a, const struct object_file_id *b);

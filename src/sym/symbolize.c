@@ -166,17 +166,16 @@ static int user_frame(struct symbolizer *s, struct objects *objects, const struc
 	/* a return address: the call before it tells which function, a noreturn one is the last */
 	uint64_t addr = frame->exact ? frame->pc : frame->pc - 1;
 	const char *name = "??", *from = "";
-	struct object *obj;
-	uint64_t bias;
+	struct code_place place;
 	int err;
 
 	if (frame->signal)
 		return strbuf__printf(&s->text, "#%-2zu <signal handler called>", number);
-	if (!objects__find(objects, addr, &obj, &bias)) {
-		err = name_of(s, obj, addr - bias, &name);
+	if (!objects__resolve(objects, addr, &place)) {
+		err = name_of(s, place.object, addr - place.bias, &name);
 		if (err)
 			return err;
-		from = object__from(obj);
+		from = place.from;
 	}
 	strbuf__printf(&s->text, "#%-2zu 0x%016" PRIx64 " in ", number, frame->pc);
 	strbuf__append_str(&s->text, name);

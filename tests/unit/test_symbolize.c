@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "proc/object_cache.h"
 #include "sym/symbolize.h"
 
 int _Z14a_known_symbolPKc(const char *text);
@@ -25,6 +26,7 @@ __attribute__((noinline)) int _Z14a_known_symbolPKc(const char *text)
 
 struct fixture {
 	struct symbolizer *s;
+	struct object_cache *cache;
 	struct objects *o;
 };
 
@@ -36,7 +38,9 @@ static int setup(void **state)
 	assert_non_null(f);
 	assert_non_null(m);
 	f->s = symbolizer__new(&(struct symbolizer_options){.debug_dir = "/nowhere"});
-	f->o = objects__new(getpid());
+	f->cache = object_cache__new();
+	assert_non_null(f->cache);
+	f->o = objects__new(getpid(), f->cache);
 	assert_non_null(f->s);
 	assert_non_null(f->o);
 	assert_int_equal(objects__set_maps(f->o, m), 0);
@@ -51,6 +55,7 @@ static int teardown(void **state)
 
 	symbolizer__free(f->s);
 	objects__free(f->o);
+	object_cache__free(f->cache);
 	free(f);
 	return 0;
 }
