@@ -171,7 +171,9 @@ static int capture(const struct plan *plan, bool as_pt_pmp)
 		pipeline = pipeline__new(plan, &e);
 		err = pipeline ? 0 : -errno;
 	}
-	if (!err && plan->tracer == PLAN_TRACER_BPF)
+	if (!err && plan->mode != PLAN_MODE_THREADS)
+		err = error__set(&e, ENOSYS, "--mode=cpu and --mode=offcpu are not built yet");
+	else if (!err && plan->tracer == PLAN_TRACER_BPF)
 		err = capture_by_bpf(plan, pipeline, pids, n_pids, &e);
 	else if (!err)
 		err = capture_by_tracer(plan, pipeline, pids, n_pids, &e);
@@ -217,9 +219,9 @@ static bool stdin_has_trace(const struct plan *plan)
 	struct stat st;
 	int waiting;
 
-	if (plan->target_given || plan->iterations > 1 || plan->save_samples || plan->kernel ||
-	    plan->tracer != PLAN_TRACER_BPF || fstat(STDIN_FILENO, &st) ||
-	    !(S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode)))
+	if (plan->mode != PLAN_MODE_THREADS || plan->target_given || plan->iterations > 1 ||
+	    plan->save_samples || plan->kernel || plan->tracer != PLAN_TRACER_BPF ||
+	    fstat(STDIN_FILENO, &st) || !(S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode)))
 		return false;
 	if (poll(&readable, 1, 2000) == 0)
 		fprintf(stderr,
@@ -254,8 +256,9 @@ static int check(const struct plan *plan)
 	int err = !output ? -errno : !check ? -ENOMEM : 0;
 
 	if (!err) {
-		check->pid = plan->pid;
-		if (!plan->pid && plan->binary && !find__binary(plan->binary, &pids, &n) && n == 1)
+		check->pid = plan->n_pids ? plan->pids[0] : 0;
+		if (!plan->n_pids && plan->binary && !find__binary(plan->binary, &pids, &n) &&
+		    n == 1)
 			check->pid = pids[0];
 		free(pids);
 		err = guard__run(run_check, check, plan->max_wait);
@@ -339,8 +342,8 @@ int main(int argc, char *argv[])
 					    getenv("HOME"), &words, &e)
 			     : -ENOMEM;
 	if (!err)
-		err = options__parse(argc ? argc - 1 - words : 0, argv + 1 + words, config, &plan,
-				     &e);
+		err = options__parse(argc ? argc - 1 - words : 0, argv + 1 + words, config,
+				     as_pt_pmp, &plan, &e);
 	if (err)
 		complain(&e, err);
 	/* pt-pmp knows one form, and makes what it can of any other */

@@ -166,12 +166,11 @@ int pipeline__open_saved(struct pipeline *p)
 	return start_reading(p, INPUT_GDB);
 }
 
-int pipeline__sample(void *pipeline, struct objects *objects, const struct raw_sample *sample,
-		     unsigned int number)
+int pipeline__sample(void *pipeline, const struct raw_sample *sample, unsigned int number)
 {
 	struct pipeline *p = pipeline;
 	struct stack stack;
-	int err = symbolizer__stack(p->symbolizer, objects, sample, number, &stack);
+	int err = symbolizer__stack(p->symbolizer, sample, number, &stack);
 
 	if (!err && p->saved)
 		err = write_gdb__stack(&p->iteration, &stack);

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "model/plan.h"
 #include "model/raw_sample.h"
-#include "proc/object.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,8 +27,7 @@ void pipeline__free(struct pipeline *p);
 int pipeline__open_saved(struct pipeline *p);
 
 /* One captured thread; fits struct session_sink. */
-int pipeline__sample(void *pipeline, struct objects *objects, const struct raw_sample *sample,
-		     unsigned int number);
+int pipeline__sample(void *pipeline, const struct raw_sample *sample, unsigned int number);
 
 /* Text of a trace in gdb's form, from a tracer: it is kept, too; fits tracer_text_fn. */
 int pipeline__trace(void *pipeline, const char *bytes, size_t len);

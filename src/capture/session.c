@@ -161,21 +161,12 @@ static int take_guarded(void *arg)
 	const struct take *take = arg;
 	struct session *s = take->session;
 	struct process *process = take->process;
-	const struct raw_sample *samples;
 	uint64_t ticks;
-	size_t n;
-	int err;
 
 	if (process->ended || find__start_time(process->pid, &ticks) ||
 	    ticks != process->start_ticks)
 		return error__set(take->e, ESRCH, "process %d has ended", (int)process->pid);
-	err = snapshot__take(s->snapshot, s->tasks, process->target, &s->losses, take->e);
-	if (err)
-		return err;
-	samples = snapshot__samples(s->snapshot, &n);
-	for (size_t i = 0; i < n; i++)
-		target__resolve(process->target, &samples[i]);
-	return 0;
+	return snapshot__take(s->snapshot, s->tasks, process->target, &s->losses, take->e);
 }
 
 static void note_not_whole(struct session *s, const struct raw_sample *sample)
@@ -196,7 +187,7 @@ static void note_not_whole(struct session *s, const struct raw_sample *sample)
 	strbuf__append_char(&s->each, '\n');
 }
 
-static int hand_out(struct session *s, struct process *process, const struct session_sink *sink)
+static int hand_out(struct session *s, const struct session_sink *sink)
 {
 	const struct raw_sample *samples;
 	int err = 0;
@@ -209,8 +200,7 @@ static int hand_out(struct session *s, struct process *process, const struct ses
 
 		if (s->plan->verbose && sample->end != STACK_WHOLE)
 			note_not_whole(s, sample);
-		err = sink->sample(sink->arg, target__objects(process->target), sample,
-				   (unsigned int)i);
+		err = sink->sample(sink->arg, sample, (unsigned int)i);
 	}
 	return err;
 }
@@ -240,7 +230,7 @@ static int take_one(struct session *s, struct process *process, const struct ses
 	if (err)
 		error__set(e, -err, "%s", error__text(own, err));
 	else
-		err = hand_out(s, process, sink);
+		err = hand_out(s, sink);
 	if (err == -ESRCH) {
 		process->ended = true;
 		target__free(process->target);

@@ -527,6 +527,17 @@ static int make_samples(struct snapshot *s)
 	return 0;
 }
 
+/* Last, for files are opened here: what has to be done at once has been done. */
+static void resolve(struct snapshot *s)
+{
+	struct thread *thread, *next;
+
+	HASH_ITER (hh, s->threads, thread, next) {
+		if (thread->state != THREAD_GONE)
+			target__resolve(s->target, s->frames + thread->frames, thread->n_frames);
+	}
+}
+
 /*
  * Most stacks cannot be read: is that because the process was being killed? Its memory goes first,
  * its threads within moments.
@@ -572,6 +583,8 @@ int snapshot__take(struct snapshot *s, struct tasks *tasks, struct target *targe
 	}
 	if (!err && !s->n_samples)
 		err = -ESRCH;
+	if (!err)
+		resolve(s);
 	if (err == -ESRCH)
 		return error__set(e, ESRCH, "process %d ended while it was read",
 				  (int)target__pid(target));

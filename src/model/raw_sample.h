@@ -21,10 +21,17 @@ enum stack_end {
 	STACK_RUNNING,	 /* on a CPU throughout, never sampled there: [running] */
 };
 
+struct object; /* proc/object.h */
+
 struct raw_frame {
 	uint64_t pc; /* address in the target as found: a return address unless `exact` */
 	bool exact;  /* name the code at pc; otherwise pc is a return address: name pc - 1 */
 	bool signal; /* pc lies in the trampoline that a signal handler returns to */
+
+	/* Where the address to name lies: what names it later needs nothing of the process. */
+	struct object *object; /* NULL: no object is known there */
+	uint64_t bias;	       /* address in the target minus address in the object */
+	const char *from;      /* the object's name in the process, as gdb prints it, or "" */
 };
 
 struct raw_sample {

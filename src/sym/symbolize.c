@@ -10,6 +10,7 @@
 #include <uthash.h>
 
 #include "base/strbuf.h"
+#include "proc/object.h"
 #include "sym/debugfile.h"
 #include "sym/demangle.h"
 #include "sym/elfsym.h"
@@ -160,22 +161,20 @@ static int name_of(struct symbolizer *s, struct object *obj, uint64_t addr, cons
 	return 0;
 }
 
-static int user_frame(struct symbolizer *s, struct objects *objects, const struct raw_frame *frame,
-		      size_t number)
+static int user_frame(struct symbolizer *s, const struct raw_frame *frame, size_t number)
 {
 	/* a return address: the call before it tells which function, a noreturn one is the last */
 	uint64_t addr = frame->exact ? frame->pc : frame->pc - 1;
 	const char *name = "??", *from = "";
-	struct code_place place;
 	int err;
 
 	if (frame->signal)
 		return strbuf__printf(&s->text, "#%-2zu <signal handler called>", number);
-	if (!objects__resolve(objects, addr, &place)) {
-		err = name_of(s, place.object, addr - place.bias, &name);
+	if (frame->object) {
+		err = name_of(s, frame->object, addr - frame->bias, &name);
 		if (err)
 			return err;
-		from = place.from;
+		from = frame->from;
 	}
 	strbuf__printf(&s->text, "#%-2zu 0x%016" PRIx64 " in ", number, frame->pc);
 	strbuf__append_str(&s->text, name);
@@ -270,8 +269,8 @@ static int reserve(struct symbolizer *s, size_t n)
 	return 0;
 }
 
-int symbolizer__stack(struct symbolizer *s, struct objects *objects,
-		      const struct raw_sample *sample, unsigned int number, struct stack *ret_stack)
+int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, unsigned int number,
+		      struct stack *ret_stack)
 {
 	const char *end = end_name(sample->end);
 	size_t n = 0;
@@ -287,7 +286,7 @@ int symbolizer__stack(struct symbolizer *s, struct objects *objects,
 		s->ends[++n] = s->text.len;
 	}
 	for (size_t i = 0; i < sample->n_user; i++) {
-		err = user_frame(s, objects, &sample->user[i], n);
+		err = user_frame(s, &sample->user[i], n);
 		if (err)
 			return err;
 		s->ends[++n] = s->text.len;

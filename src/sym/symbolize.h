@@ -7,7 +7,6 @@
 
 #include "model/raw_sample.h"
 #include "model/stack.h"
-#include "proc/object.h"
 
 struct symbolizer;
 
@@ -22,10 +21,10 @@ void symbolizer__free(struct symbolizer *s);
 /*
  * Name every frame of `sample`, kernel frames first, a pseudo-frame last if the stack is not
  * whole. `number` is the thread's number in its header line, from 1. The result is borrowed:
- * valid until the next call. Returns 0 or -ENOMEM; an address without a name is `??`.
+ * valid until the next call. Returns 0 or -ENOMEM; an address without a name, or without an object,
+ * is `??`. The process need not be there any more; each object has to be.
  */
-int symbolizer__stack(struct symbolizer *s, struct objects *objects,
-		      const struct raw_sample *sample, unsigned int number,
+int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, unsigned int number,
 		      struct stack *ret_stack);
 
 /* False once kernel addresses were met and kallsyms hid them (kptr_restrict). */
