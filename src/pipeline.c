@@ -179,6 +179,64 @@ int pipeline__sample(void *pipeline, const struct raw_sample *sample, unsigned i
 	return err < 0 ? err : 0;
 }
 
+int pipeline__stack(void *pipeline, const struct raw_sample *sample)
+{
+	return pipeline__sample(pipeline, sample, 1);
+}
+
+/* The names of a stack, a line each. */
+static int append_names(struct pipeline *p, struct strbuf *out, const struct stack *stack)
+{
+	struct text name;
+	int err = 0;
+
+	for (size_t i = 0; i < stack->n_frames && !err; i++) {
+		err = shortener__frame(p->shortener, stack->frames[i], &name);
+		if (err || !name.len)
+			continue;
+		strbuf__append_char(out, '\t');
+		strbuf__append(out, name.str, name.len);
+		strbuf__append_char(out, '\n');
+	}
+	strbuf__append_char(out, '\n');
+	return err;
+}
+
+int pipeline__tick(void *pipeline, const struct profile_tick *tick, const struct raw_sample *sample)
+{
+	struct pipeline *p = pipeline;
+	const struct sample_line line = {
+		.time = tick->time,
+		.comm = tick->comm,
+		.pid = tick->pid,
+		.tid = tick->tid,
+		.cpu = tick->cpu,
+		.n_kernel = sample->n_kernel,
+		.n_user = sample->n_user,
+	};
+	struct stack stack;
+	int err;
+
+	/* as they come: they are not gathered here */
+	strbuf__reset(&p->iteration);
+	err = write_samples__line(&p->iteration, &line);
+	if (!err && p->plan->stacks) {
+		err = symbolizer__stack(p->symbolizer, sample, 1, &stack);
+		if (!err)
+			err = append_names(p, &p->iteration, &stack);
+	}
+	return err ? err : output__append(p->output, &p->iteration, p->e);
+}
+
+bool pipeline__wants(void *pipeline, const struct raw_sample *thread)
+{
+	struct pipeline *p = pipeline;
+	struct stack stack;
+
+	return symbolizer__stack(p->symbolizer, thread, 1, &stack) ||
+	       filter__wants(p->filter, stack.header);
+}
+
 int pipeline__trace(void *pipeline, const char *bytes, size_t len)
 {
 	struct pipeline *p = pipeline;
@@ -286,6 +344,8 @@ int pipeline__report(struct pipeline *p, const time_t *began)
 	struct report report;
 	int err = 0;
 
+	if (p->plan->format == PLAN_FORMAT_SAMPLES)
+		return output__finish(p->output, p->e);
 	if (began && p->plan->tracer != PLAN_TRACER_BPF)
 		err = reader__finish(p->reader);
 	if (!err)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "capture/tasks.h"
 
-#include "base/strbuf.h"
-#include "capture/caps.h"
+#include "capture/bpf_errors.h"
 #include "tasks.skel.h"
 
 #include <bpf/bpf.h>
@@ -32,11 +31,6 @@ struct tasks {
 	uint8_t *buffer;
 };
 
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
-{
-	return 0; /* what matters of a failure is said by load() in our own words */
-}
-
 static struct tasks_bpf *load(bool sleepable)
 {
 	struct tasks_bpf *skel = tasks_bpf__open();
@@ -53,30 +47,6 @@ static struct tasks_bpf *load(bool sleepable)
 		return NULL;
 	}
 	return skel;
-}
-
-static int say_why_not_loaded(struct error *e, int err)
-{
-	struct strbuf missing = STRBUF_INIT;
-
-	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		err = error__set(
-			e, ENOENT,
-			"this kernel has no BTF (/sys/kernel/btf/vmlinux); it must be built with "
-			"CONFIG_DEBUG_INFO_BTF");
-	else if (caps__missing(CAPS_LOAD, &missing) == 0 && missing.len)
-		err = error__set(
-			e, EPERM,
-			"not permitted to load BPF programs: needs %s (or root); see --check",
-			missing.data);
-	else
-		err = error__set(
-			e, EOPNOTSUPP,
-			"the kernel did not take the BPF programs (%s): it must be 5.10 or later "
-			"and not locked down; see --check",
-			strerror(err));
-	strbuf__free(&missing);
-	return err;
 }
 
 static int handle_sample(void *arg, void *data, size_t size)
@@ -105,7 +75,7 @@ struct tasks *tasks__new(const struct tasks_options *options, struct error *e)
 		error__set(e, ENOMEM, "out of memory");
 		return NULL;
 	}
-	libbpf_set_print(quiet);
+	bpf_errors__keep_quiet();
 	t->sleepable = !options->plain;
 	t->skel = load(t->sleepable);
 	/* not for want of rights: then the plain one would fail just the same, and say less */
@@ -114,7 +84,7 @@ struct tasks *tasks__new(const struct tasks_options *options, struct error *e)
 		t->skel = load(false);
 	}
 	if (!t->skel) {
-		err = say_why_not_loaded(e, errno);
+		err = bpf_errors__say(e, errno);
 		goto out;
 	}
 	t->skel->bss->with_kernel = options->kernel_stacks;

@@ -10,6 +10,9 @@
 #include "model/report.h"
 #include "model/stack.h"
 
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 /* Each returns 0 or -ENOMEM. */
@@ -22,6 +25,17 @@ int write_pmp__report(struct strbuf *out, const struct report *report);
 /* Folded stacks: outermost first, joined by ';', a blank, the count. A ';' or newline within a
  * frame becomes ':'. A frame without a name is `??`, as is a stack without frames. */
 int write_folded__report(struct strbuf *out, const struct report *report);
+
+/* One sample: ns since the epoch, comm, pid, tid, CPU, kernel frames, user frames; a blank between
+ * them, and '_' in place of the blanks of comm, which is not trusted. */
+struct sample_line {
+	uint64_t time;
+	const char *comm;
+	pid_t pid, tid;
+	unsigned int cpu;
+	size_t n_kernel, n_user;
+};
+int write_samples__line(struct strbuf *out, const struct sample_line *line);
 
 /* gdb's text, as --save-samples keeps it: a blank line, the header if there is one, the frames.
  * A newline within a line becomes '?': a name must not start a line of its own. */
