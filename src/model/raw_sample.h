@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * raw_sample: one thread's stack as captured and unwound: addresses, no names yet.
- * Everything is borrowed from the capture that hands it out: valid until the callback returns.
+ * raw_sample: one thread's stack as captured and unwound, or one that many samples had: addresses,
+ * no names yet. Everything is borrowed from the capture that hands it out, the objects too: valid
+ * until the callback returns.
  */
 #ifndef PMP_RAW_SAMPLE_H
 #define PMP_RAW_SAMPLE_H
@@ -36,14 +37,16 @@ struct raw_frame {
 
 struct raw_sample {
 	pid_t pid;
-	pid_t tid;
-	const char *thread_name; /* as the kernel has it: untrusted bytes, NUL-terminated */
-	uint64_t thread_pointer; /* fs base: what pthread_self() is; 0 if not known */
-	const uint64_t *kernel;	 /* kernel addresses, innermost first; may be NULL */
+	const char *process_name; /* as the kernel has it: untrusted bytes; NULL: not known */
+	pid_t tid;		  /* 0: the stack is not of one thread */
+	const char *thread_name;  /* likewise */
+	uint64_t thread_pointer;  /* fs base: what pthread_self() is; 0 if not known */
+	const uint64_t *kernel;	  /* kernel addresses, innermost first; may be NULL */
 	size_t n_kernel;
 	const struct raw_frame *user; /* innermost first */
 	size_t n_user;
 	enum stack_end end;
+	uint64_t count; /* 1, or how many samples it stands for, or microseconds */
 };
 
 #endif
