@@ -274,8 +274,14 @@ near() {
 		lib_fail "$1 is not within $3% of $2"
 }
 
-# start_sampler ARGUMENT...: bpf-pmp in the background, its output in out and err; returns when its
+# no_line GREP'S ARGUMENT...: nothing matches. (Bats takes no notice of a `!` in mid-test.)
+no_line() {
+	! grep "$@"
+}
+
+# start_sampler ARGUMENT...: $pmp in the background, its output in out and err; returns when its
 # programs are attached. Sets sampler_pid.
+# shellcheck disable=SC2154 # the caller sets pmp
 start_sampler() {
 	local i
 	"$pmp" "$@" >out 2>err </dev/null 3>&- &
@@ -294,6 +300,7 @@ start_sampler() {
 }
 
 # end_sampler SIGNAL: sends it, unless it is 0, and waits for the end; sets sampler_status
+# shellcheck disable=SC2034 # for the caller
 end_sampler() {
 	[ "$1" = 0 ] || kill "-$1" "$sampler_pid" || return 1
 	sampler_status=0
