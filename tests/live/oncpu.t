@@ -27,14 +27,16 @@ result() {
 	fi
 }
 
-# enough NS: whether there are as many samples as so much CPU time has to give; a quarter of them is
+# enough NS: whether there are as many samples as so much CPU time has to give; a tenth of them is
 # enough, for it starts late, and a virtual machine loses timer interrupts
 enough() {
 	awk -v ns="$1" -v n="$samples" -v hz="$frequency" 'BEGIN {
-		low = (ns < 1e9 ? ns : 1e9) / 1e9 * hz / 4
+		low = (ns < 1e9 ? ns : 1e9) / 1e9 * hz / 10
 		high = ns / 1e9 * hz * 1.1 + 20
-		if (n < 20 || n < low || n > high)
-			exit !printf("%d samples; %d to %d were to be expected\n", n, low, high)
+		if (n >= 20 && n >= low && n <= high)
+			exit 0
+		printf "%d samples; %d to %d were to be expected\n", n, low, high
+		exit 1
 	}'
 }
 

@@ -38,9 +38,9 @@ sample() {
 	[ ! -s err ]
 }
 
-# shows STACK [AT_LEAST]: there are so many samples (20) of it
+# shows STACK [AT_LEAST]: there are so many samples (5) of it
 shows() {
-	[ "$(lines_total out "$1")" -ge "${2:-20}" ]
+	[ "$(lines_total out "$1")" -ge "${2:-5}" ]
 }
 
 @test "the first line is date's, then counts and stacks, the highest count first" {
