@@ -522,6 +522,7 @@ static int make_samples(struct snapshot *s)
 			.user = s->frames + thread->frames,
 			.n_user = thread->n_frames,
 			.end = end,
+			.count = 1,
 		};
 	}
 	return 0;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 
 struct symbolizer {
 	char *debug_dir;
+	bool annotate, by_process;
 	bool ksyms_tried;
 	struct ksyms *ksyms; /* NULL: not read, or not readable */
 	struct strbuf text;
@@ -45,7 +47,11 @@ struct symbolizer *symbolizer__new(const struct symbolizer_options *options)
 
 	if (!s)
 		return NULL;
-	if (options && options->debug_dir) {
+	if (!options)
+		return s;
+	s->annotate = options->annotate;
+	s->by_process = options->by_process;
+	if (options->debug_dir) {
 		s->debug_dir = strdup(options->debug_dir);
 		if (!s->debug_dir) {
 			free(s);
@@ -186,6 +192,33 @@ static int user_frame(struct symbolizer *s, const struct raw_frame *frame, size_
 	return 0;
 }
 
+/*
+ * A frame that is not gdb's form, but one that every pt-pmp shortens to the bare name: a name in
+ * the second field is taken as it is, and "@@" keeps the last library's name from being added.
+ *
+ * So the name cannot have a blank, "@@" or an '@' at its end in it; nor "0x", which would make it
+ * an address; nor, for what is made of the stack, a separator of frames (',' and ';').
+ */
+static void bare_frame(struct symbolizer *s, size_t number, const char *name, const char *suffix,
+		       const char *what, uint64_t addr)
+{
+	size_t start;
+	char *p;
+
+	strbuf__printf(&s->text, "#%-2zu ", number);
+	start = s->text.len;
+	strbuf__append_untrusted(&s->text, *name ? name : "??", *name ? strlen(name) : 2, '_');
+	if (s->text.failed)
+		return;
+	for (p = s->text.data + start; *p; p++) {
+		if (*p == ',' || *p == ';' ||
+		    (*p == 'x' && p > s->text.data + start && p[-1] == '0') ||
+		    (*p == '@' && (!p[1] || p[1] == '@')))
+			*p = '_';
+	}
+	strbuf__printf(&s->text, "%s@@%s 0x%016" PRIx64, suffix, what, addr);
+}
+
 static void kernel_frame(struct symbolizer *s, uint64_t pc, size_t number)
 {
 	const char *name = NULL;
@@ -198,13 +231,7 @@ static void kernel_frame(struct symbolizer *s, uint64_t pc, size_t number)
 		name = ksyms__find(s->ksyms, number ? pc - 1 : pc);
 	if (!name)
 		name = "??";
-	/*
-	 * Not gdb's form, but one that every pt-pmp shortens to the bare name: a name in the second
-	 * field is taken as it is, and "@@" keeps the last library's name from being added.
-	 */
-	strbuf__printf(&s->text, "#%-2zu ", number);
-	strbuf__append_untrusted(&s->text, name, strlen(name), '?');
-	strbuf__printf(&s->text, "@@kernel 0x%016" PRIx64, pc);
+	bare_frame(s, number, name, s->annotate ? "_[k]" : "", "kernel", pc);
 }
 
 static const char *end_name(enum stack_end end)
@@ -229,14 +256,15 @@ static const char *end_name(enum stack_end end)
 static void header(struct symbolizer *s, const struct raw_sample *sample, unsigned int number)
 {
 	const char *name = sample->thread_name ? sample->thread_name : "";
+	pid_t lwp = sample->tid ? sample->tid : sample->pid;
 	size_t start;
 
 	strbuf__printf(&s->text, "Thread %u (", number);
 	if (sample->thread_pointer)
 		strbuf__printf(&s->text, "Thread 0x%" PRIx64 " (LWP %d)", sample->thread_pointer,
-			       (int)sample->tid);
+			       (int)lwp);
 	else
-		strbuf__printf(&s->text, "LWP %d", (int)sample->tid);
+		strbuf__printf(&s->text, "LWP %d", (int)lwp);
 	if (*name) {
 		strbuf__append_str(&s->text, " \"");
 		start = s->text.len;
@@ -273,8 +301,9 @@ int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, uns
 		      struct stack *ret_stack)
 {
 	const char *end = end_name(sample->end);
+	char pid[16];
 	size_t n = 0;
-	int err = reserve(s, sample->n_kernel + sample->n_user + 2);
+	int err = reserve(s, sample->n_kernel + sample->n_user + 4);
 
 	if (err)
 		return err;
@@ -295,6 +324,14 @@ int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, uns
 		strbuf__printf(&s->text, "#%-2zu 0x%016x in %s ()", n, 0, end);
 		s->ends[++n] = s->text.len;
 	}
+	if (s->by_process) {
+		snprintf(pid, sizeof(pid), "%d", (int)sample->pid);
+		bare_frame(s, n, pid, "", "process", 0);
+		s->ends[++n] = s->text.len;
+		bare_frame(s, n, sample->process_name ? sample->process_name : "", "", "process",
+			   0);
+		s->ends[++n] = s->text.len;
+	}
 	if (s->text.failed)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
@@ -304,7 +341,7 @@ int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, uns
 		.header = {s->text.data, s->ends[0]},
 		.frames = s->frames,
 		.n_frames = n,
-		.count = 1,
+		.count = sample->count,
 	};
 	return 0;
 }

@@ -12,9 +12,9 @@
 #define RULE_UNSUPPORTED 1
 
 /*
- * The number of a rule that is equal byte for byte, which is added where there is none and there
- * is room. Returns 0 or -ENOMEM.
+ * The number of the row's rule, which is added where it is new and there is room. Returns 0 or
+ * -ENOMEM.
  */
-int unwind_rules__number(struct unwind_rules *r, const struct pmp_rule *rule, uint32_t *ret_number);
+int unwind_rules__number(struct unwind_rules *r, const struct cfi_row *row, uint32_t *ret_number);
 
 #endif

@@ -63,11 +63,10 @@ static int add_row(struct builder *b, uint32_t pc, uint32_t rule)
 static int see_row(const struct cfi_row *row, void *arg)
 {
 	struct builder *b = arg;
-	struct pmp_rule rule = unwind_rules__from_row(row);
 	struct span *span;
 	uint32_t number;
 	bool first = row->start == row->fde_start;
-	int err = unwind_rules__number(b->rules, &rule, &number);
+	int err = unwind_rules__number(b->rules, row, &number);
 
 	if (!err && first)
 		err = add_span(b, row->start);
