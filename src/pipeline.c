@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "fold/aggregate.h"
 #include "fold/filter.h"
+#include "fold/functions.h"
 #include "fold/shorten.h"
 #include "read/reader.h"
 #include "sym/symbolize.h"
@@ -342,6 +343,39 @@ int pipeline__files(struct pipeline *p, bool *ret_missing)
 	return err ? err : reader__finish(p->reader);
 }
 
+static size_t top(const struct plan *plan, size_t n)
+{
+	return plan->top && plan->top < n ? plan->top : n;
+}
+
+static int write_functions(const struct plan *plan, const struct report *report,
+			   struct strbuf *text)
+{
+	struct functions *functions = functions__new(report);
+	struct report_functions table;
+	int err;
+
+	if (!functions)
+		return -errno;
+	table = functions__table(functions);
+	table.n_functions = top(plan, table.n_functions);
+	err = write_functions__table(text, &table);
+	functions__free(functions);
+	return err;
+}
+
+static int write_report(const struct plan *plan, const struct report *report, struct strbuf *text)
+{
+	struct report shown = *report;
+
+	if (plan->functions)
+		return write_functions(plan, report, text);
+	shown.n_lines = top(plan, shown.n_lines);
+	if (plan->format == PLAN_FORMAT_FOLDED)
+		return write_folded__report(text, &shown);
+	return plan->percent ? write_pmp__shares(text, &shown) : write_pmp__report(text, &shown);
+}
+
 int pipeline__report(struct pipeline *p, const time_t *began)
 {
 	struct strbuf text = STRBUF_INIT;
@@ -354,14 +388,10 @@ int pipeline__report(struct pipeline *p, const time_t *began)
 		err = reader__finish(p->reader);
 	if (!err)
 		err = aggregate__report(p->aggregate, &report);
-	if (!err && p->plan->format == PLAN_FORMAT_PMP) {
-		if (began)
-			err = write_pmp__date(&text, *began);
-		if (!err)
-			err = write_pmp__report(&text, &report);
-	} else if (!err) {
-		err = write_folded__report(&text, &report);
-	}
+	if (!err && began && p->plan->format == PLAN_FORMAT_PMP)
+		err = write_pmp__date(&text, *began);
+	if (!err)
+		err = write_report(p->plan, &report, &text);
 	if (!err)
 		err = output__put(p->output, &text, p->e);
 	strbuf__free(&text);

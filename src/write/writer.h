@@ -21,6 +21,15 @@
 int write_pmp__date(struct strbuf *out, time_t now);
 /* pt-pmp's lines: count in 7 columns, a blank, the frames joined by ','. */
 int write_pmp__report(struct strbuf *out, const struct report *report);
+/* The same with shares of the total in place of counts: ` 80.00% a,b,c`. */
+int write_pmp__shares(struct strbuf *out, const struct report *report);
+
+/* A table of functions under a heading: share of their own, share with what they call, two blanks
+ * between columns. What is not printable in a name becomes '?'. */
+int write_functions__table(struct strbuf *out, const struct report_functions *functions);
+
+/* `part` of `whole` in 7 columns, as ` 80.00%`; nothing of nothing is 0.00%. */
+int write_share(struct strbuf *out, uint64_t part, uint64_t whole);
 
 /* Folded stacks: outermost first, joined by ';', a blank, the count. A ';' or newline within a
  * frame becomes ':'. A frame without a name is `??`, as is a stack without frames. */

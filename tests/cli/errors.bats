@@ -177,7 +177,7 @@ refused() {
 	refused "--frequency goes with --mode=cpu" -F 99
 	refused "--all goes with --mode=cpu and --mode=offcpu" -a
 	refused "--iterations goes with --mode=threads" --mode=cpu -i 2
-	refused "--dumper goes with --mode=threads" --mode=offcpu -d gdb --tracer=eu
+	refused "--dumper goes with --mode=threads" --mode=offcpu -d eu
 	refused "--mode=cpu samples processes: without FILES, please" --mode=cpu trace.txt
 	refused "--all takes the whole machine: without --pid, please" --mode=cpu -a -p 1
 	refused "--functions goes with --format=pmp, not folded" --functions --format=folded
