@@ -92,7 +92,7 @@ static __always_inline int take_user_stack(struct walk *w, void *ctx, struct tas
 	} else {
 		walk_user_stack(w);
 	}
-	if (w->event.status >= PMP_STATUS_NO_MAPPING)
+	if ((w->event.status & ~PMP_STATUS_UNVERIFIED) >= PMP_STATUS_NO_MAPPING)
 		ask(p, pid);
 	return tell_user_stack(w, time, ret_id);
 }
@@ -112,6 +112,8 @@ static __always_inline int sample(struct bpf_perf_event_data *ctx, const bool fp
 	if (!st || !w)
 		return 0;
 	st->ticks++;
+	if (!(pmp_u32)bpf_get_current_pid_tgid())
+		st->idle++;
 	p = wanted_process(task, &s.key.pid);
 	if (!p)
 		return 0;

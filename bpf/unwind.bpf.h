@@ -69,6 +69,7 @@ struct walk {
 	pmp_u64 pc;
 	pmp_u32 exact; /* pc was running or interrupted: no call precedes it */
 	pmp_u32 guessed;
+	pmp_u32 unverified; /* what a mapping holds could not be read */
 	pmp_u32 has_code; /* the pc that is looked up lies in a mapping: */
 	pmp_u32 mapping;  /* its number; it holds what it did when the table was made */
 	pmp_u32 rule;	  /* number of the rule for that pc; 0: none */
@@ -188,10 +189,13 @@ static __noinline pmp_u32 find_code(struct walk *w, pmp_u64 pc)
 	m = bpf_map_lookup_elem(&mappings, &q.found);
 	if (!m || pc < m->start || pc >= m->end)
 		return PMP_STATUS_NO_MAPPING;
-	/* another object may lie there by now: its own bytes say */
-	if (w->mapping != q.found && m->check_addr &&
-	    (bpf_probe_read_user(&word, sizeof(word), (void *)m->check_addr) || word != m->check))
-		return PMP_STATUS_STALE;
+	/* another object may lie there by now: its own bytes say, if they are in memory */
+	if (w->mapping != q.found && m->check_addr) {
+		if (bpf_probe_read_user(&word, sizeof(word), (void *)m->check_addr))
+			w->unverified = PMP_STATUS_UNVERIFIED;
+		else if (word != m->check)
+			return PMP_STATUS_STALE;
+	}
 	w->mapping = q.found;
 	w->rule = is_recent ? r->rule : search_rule(m, pc);
 	if (!is_recent) {
@@ -445,7 +449,7 @@ static __noinline int walk_user_stack(struct walk *w)
 {
 	pmp_u32 status;
 
-	w->in_memory = w->lost = w->guessed = 0;
+	w->in_memory = w->lost = w->guessed = w->unverified = 0;
 	w->mapping = ~0u;
 	w->exact = 1;
 	w->event.n = 0;
@@ -460,6 +464,7 @@ static __noinline int walk_user_stack(struct walk *w)
 	/* the pc of a jump into nowhere is a frame all the same; so is code that is too new */
 	if (!w->has_code && w->event.n == 1 && w->event.status == PMP_STATUS_IMPLAUSIBLE)
 		w->event.status = PMP_STATUS_NO_MAPPING;
+	w->event.status |= w->unverified;
 	return 0;
 }
 

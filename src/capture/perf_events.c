@@ -56,6 +56,7 @@ struct perf_events {
 	uint64_t gone_counts; /* of CPUs that went offline */
 	uint64_t gone_enabled;
 	uint64_t frequency, period;
+	uint64_t idle_before, idle; /* ns, of all CPUs: when we started; since then */
 };
 
 static const struct event_name *find_event(const char *name)
@@ -88,6 +89,20 @@ static int say_why(struct error *e, const struct event_name *name, int err)
 				  name->name);
 	return error__set(e, err, "cannot sample %s: perf_event_open: %s", name->name,
 			  strerror(err));
+}
+
+/* How long all CPUs together had nothing to do since boot, ns (proc(5), /proc/stat). */
+static uint64_t idle_ns(void)
+{
+	unsigned long long idle = 0, waiting = 0;
+	FILE *f = fopen("/proc/stat", "re");
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "cpu %*u %*u %*u %llu %llu", &idle, &waiting) != 2)
+		idle = waiting = 0;
+	fclose(f);
+	return (idle + waiting) * (1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 /* Returns 0, -ENODEV (not online) or -errno. */
@@ -176,6 +191,7 @@ struct perf_events *perf_events__new(const struct perf_events_options *options, 
 		pe->attr.sample_period = options->period;
 	for (int cpu = 0; cpu < n_cpus; cpu++)
 		pe->fds[cpu] = -1;
+	pe->idle_before = idle_ns();
 	for (int cpu = 0; cpu < n_cpus && !err; cpu++) {
 		err = open_cpu(pe, cpu);
 		if (!err)
@@ -230,10 +246,13 @@ int perf_events__follow_cpus(struct perf_events *pe)
 		int err;
 
 		if (pe->fds[cpu] >= 0) {
+			uint64_t before = pe->enabled[cpu];
+
 			/* the event of a CPU that went does not come back with it */
-			if (!is_online(cpu))
-				close_cpu(pe, cpu);
-			continue;
+			read_cpu(pe, cpu);
+			if (is_online(cpu) && pe->enabled[cpu] > before)
+				continue;
+			close_cpu(pe, cpu);
 		}
 		err = open_cpu(pe, cpu);
 		if (err && err != -ENODEV)
@@ -248,9 +267,16 @@ void perf_events__stop(struct perf_events *pe)
 		if (pe->fds[cpu] >= 0)
 			ioctl(pe->fds[cpu], PERF_EVENT_IOC_DISABLE, 0);
 	}
+	if (!pe->idle)
+		pe->idle = idle_ns() - pe->idle_before;
 }
 
-bool perf_events__expected(struct perf_events *pe, uint64_t *ret_ticks)
+static uint64_t ticks_in(const struct perf_events *pe, uint64_t ns)
+{
+	return (uint64_t)((double)ns * (double)pe->frequency / 1e9);
+}
+
+bool perf_events__expected(struct perf_events *pe, uint64_t *ret_ticks, uint64_t *ret_idle)
 {
 	uint64_t counts = pe->gone_counts, enabled = pe->gone_enabled;
 
@@ -261,12 +287,17 @@ bool perf_events__expected(struct perf_events *pe, uint64_t *ret_ticks)
 			enabled += pe->enabled[cpu];
 		}
 	}
-	if (pe->period)
+	*ret_idle = 0;
+	if (pe->period) {
 		*ret_ticks = counts / pe->period;
-	else if (is_clock(pe->name))
-		*ret_ticks = (uint64_t)((double)enabled * (double)pe->frequency / 1e9);
-	else
+	} else if (is_clock(pe->name)) {
+		*ret_ticks = ticks_in(pe, enabled);
+		*ret_idle = ticks_in(pe, pe->idle);
+	} else {
 		return false;
+	}
+	if (*ret_idle > *ret_ticks)
+		*ret_idle = *ret_ticks;
 	return true;
 }
 

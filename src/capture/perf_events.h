@@ -31,9 +31,12 @@ int perf_events__follow_cpus(struct perf_events *pe);
 /* Stop the ticks; what they counted can still be asked. */
 void perf_events__stop(struct perf_events *pe);
 
-/* How many ticks there should have been so far. False: that cannot be known, for the kernel adapts
- * the period of this event to the frequency as it goes. */
-bool perf_events__expected(struct perf_events *pe, uint64_t *ret_ticks);
+/*
+ * How many ticks there should have been so far, and how many of them on CPUs that had nothing to
+ * do: of these, a virtual machine may not see all. False: that cannot be known, for the kernel
+ * adapts the period of this event to the frequency as it goes.
+ */
+bool perf_events__expected(struct perf_events *pe, uint64_t *ret_ticks, uint64_t *ret_idle);
 
 /* CPUs that ticks come from now. */
 int perf_events__cpus(const struct perf_events *pe);

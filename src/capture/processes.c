@@ -4,6 +4,7 @@
 #include "capture/guard.h"
 #include "proc/find.h"
 #include "proc/maps.h"
+#include "proc/memory.h"
 #include "proc/object_cache.h"
 
 #include <bpf/bpf.h>
@@ -45,6 +46,7 @@ struct process {
 	struct generation *now;
 	uint64_t look_at; /* 0: no look is due */
 	uint64_t pause;
+	uint64_t looked_at; /* when the mappings were last read, without fail */
 	uint64_t ended_at; /* 0: it has not */
 };
 
@@ -352,9 +354,26 @@ static int publish(struct processes *ps, struct process *p, bool first)
 	return err == -ENOENT ? 0 : err;
 }
 
+/*
+ * The kernel reads what a mapping holds without waiting for pages: read it once from here, so that
+ * it is there.
+ */
+static void touch_checks(const struct process *p, const struct code_place *places, size_t n)
+{
+	pid_t pid = p->pid;
+	uint64_t addr, word, got;
+
+	for (size_t i = 0; i < n; i++) {
+		if (places[i].object &&
+		    !elf_file__fingerprint(object__file(places[i].object), &addr, &word))
+			memory__read(&pid, places[i].bias + addr, &got, sizeof(got));
+	}
+}
+
 /* Look at the mappings, and tell the kernel if they have changed. */
 static int look_at(struct processes *ps, struct process *p, bool first)
 {
+	uint64_t now = now_ns();
 	int err;
 
 	p->look_at = 0;
@@ -369,6 +388,8 @@ static int look_at(struct processes *ps, struct process *p, bool first)
 		ps->losses.stuck++;
 	if (err)
 		return err;
+	p->looked_at = now;
+	touch_checks(p, ps->places, ps->n_places);
 	if (!same_places(p->now, ps->places, ps->n_places)) {
 		p->pause = 0;
 		err = new_generation(ps, p);
@@ -523,6 +544,20 @@ int processes__find_code(const struct processes *ps, uint32_t number, uint64_t p
 		return -ENOENT;
 	*ret_place = g->places[low];
 	return 0;
+}
+
+int processes__verify(struct processes *ps, pid_t pid, uint32_t generation, uint64_t time)
+{
+	struct process *p = find_process(ps, pid);
+	int err = 0;
+
+	if (!p || p->ended_at)
+		return -ESTALE;
+	if (p->looked_at < time)
+		err = look_at(ps, p, false);
+	if (err == -ENOMEM)
+		return err;
+	return !err && p->now && p->now->number == generation ? 0 : -ESTALE;
 }
 
 uint32_t processes__generation(const struct processes *ps, pid_t pid)

@@ -47,6 +47,13 @@ int processes__tick(struct processes *ps, uint64_t now_ns);
 int processes__find_code(const struct processes *ps, uint32_t generation, uint64_t pc,
 			 struct code_place *ret_place);
 
+/*
+ * Whether a process still had this generation at `time` (ns, CLOCK_MONOTONIC): the kernel met it
+ * then but could not tell. Looks at its mappings. Returns 0; -ESTALE: it had not, or has ended so
+ * that nobody can tell; -ENOMEM.
+ */
+int processes__verify(struct processes *ps, pid_t pid, uint32_t generation, uint64_t time);
+
 /* The generation that a process has now; 0: none. */
 uint32_t processes__generation(const struct processes *ps, pid_t pid);
 

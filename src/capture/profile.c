@@ -22,6 +22,10 @@
 #define FOLLOW_NS SECOND /* CPUs that come and go */
 #define SHOW_NS	  SECOND
 
+/* Unwind tables of what is loaded during the run: 2 MiB, and 16 where any process may start. */
+#define SPARE_ROWS	(256u << 10)
+#define SPARE_ROWS_MANY (2u << 20)
+
 struct profile {
 	const struct plan *plan;
 	const struct profile_sink *sink;
@@ -72,7 +76,8 @@ struct profile *profile__new(const struct plan *plan)
 	if (!p)
 		return NULL;
 	p->plan = plan;
-	p->maps = unwind_maps__new(plan->unwind == PLAN_UNWIND_EH_FRAME);
+	p->maps = unwind_maps__new(plan->unwind == PLAN_UNWIND_EH_FRAME,
+				   plan->all || plan->comm ? SPARE_ROWS_MANY : SPARE_ROWS);
 	if (p->maps)
 		p->processes = processes__new(p->maps, &options);
 	if (p->processes)
@@ -334,7 +339,7 @@ int profile__describe(struct profile *p, struct strbuf *ret_text)
 	l->seconds = (double)(p->end - p->begin) / 1e9;
 	l->fell_back = sampler__by_frame_pointers(p->sampler) &&
 		       p->plan->unwind == PLAN_UNWIND_EH_FRAME;
-	l->expected_known = sampler__expected(p->sampler, &l->expected);
+	l->expected_known = sampler__expected(p->sampler, &l->expected, &l->expected_idle);
 	l->stacks = *stacks__totals(p->stacks);
 	l->processes = *processes__losses(p->processes);
 	l->tables_left_out = unwind_maps__left_out(p->maps);

@@ -40,14 +40,18 @@ static uint64_t lost(const struct profile_losses *l)
 	       l->stats.unbegun;
 }
 
-/* A tick more or less per CPU is where the measurement was cut, and clocks are not that exact. */
+/*
+ * Ticks of a CPU at work that did not come. A tick more or less per CPU is where the measurement
+ * was cut, and the clocks that it is made with are not that exact.
+ */
 static uint64_t ticks_missed(const struct profile_losses *l)
 {
+	uint64_t expected = l->expected - l->expected_idle, taken = l->stats.ticks - l->stats.idle;
 	uint64_t slack = l->expected / 100 + 4;
 
-	if (!l->expected_known || l->stats.ticks + slack >= l->expected)
+	if (!l->expected_known || taken + slack >= expected)
 		return 0;
-	return l->expected - l->stats.ticks;
+	return expected - taken;
 }
 
 static void append_stacks(struct strbuf *out, const struct profile_losses *l, bool all)
@@ -64,7 +68,7 @@ static void append_stacks(struct strbuf *out, const struct profile_losses *l, bo
 		{by[PMP_STATUS_UNSUPPORTED], "broken (unwind information too complex)"},
 		{by[PMP_STATUS_UNREADABLE], "broken (stack memory that is not there)"},
 		{by[PMP_STATUS_IMPLAUSIBLE], "broken (makes no sense)"},
-		{by[PMP_STATUS_NO_MAPPING], "broken (code mapped just before)"},
+		{by[PMP_STATUS_NO_MAPPING], "broken (led to where no code is known)"},
 		{by[PMP_STATUS_STALE], "broken (code replaced just before)"},
 		{by[PMP_STATUS_UNKNOWN_PROCESS], "broken (process not read yet)"},
 		{by[PMP_STATUS_NOT_64_BIT], "broken (not 64-bit code)"},
@@ -92,8 +96,11 @@ static void append_ticks(struct strbuf *out, const struct profile_losses *l)
 {
 	strbuf__printf(out, "bpf-pmp: %llu ticks on all CPUs", (unsigned long long)l->stats.ticks);
 	if (l->expected_known)
-		strbuf__printf(out, ", %llu expected", (unsigned long long)l->expected);
-	strbuf__printf(out, ", %llu of them in what is sampled\n",
+		strbuf__printf(out, " (%llu expected)", (unsigned long long)l->expected);
+	strbuf__printf(out, ", %llu of them idle", (unsigned long long)l->stats.idle);
+	if (l->expected_known)
+		strbuf__printf(out, " (%llu expected)", (unsigned long long)l->expected_idle);
+	strbuf__printf(out, ", %llu in what is sampled\n",
 		       (unsigned long long)l->stats.samples);
 }
 
@@ -108,9 +115,26 @@ static void append_waits(struct strbuf *out, const struct profile_losses *l)
 		       " (see --state)");
 }
 
+static void append_processes(struct strbuf *out, const struct profile_losses *l)
+{
+	const struct cause causes[] = {
+		{l->processes.unreadable, "looks at a process that failed"},
+		{l->processes.stuck, "of them because it keeps its memory locked"},
+		{l->processes.no_room, "states of mappings found no room"},
+		{l->tables_left_out, "unwind tables found no room"},
+		{l->stats.asks_lost, "news of processes were lost"},
+	};
+	const size_t n = sizeof(causes) / sizeof(causes[0]);
+
+	for (size_t i = 0; i < n; i++) {
+		if (causes[i].n)
+			strbuf__printf(out, "bpf-pmp: %llu %s\n", (unsigned long long)causes[i].n,
+				       causes[i].what);
+	}
+}
+
 int profile_losses__describe(const struct profile_losses *l, bool all, struct strbuf *ret_text)
 {
-	const struct processes_losses *p = &l->processes;
 	bool is_whole = whole(l) == l->stacks.n && !lost(l) && !ticks_missed(l) &&
 			!l->stacks.kernel_cut;
 
@@ -131,12 +155,6 @@ int profile_losses__describe(const struct profile_losses *l, bool all, struct st
 		append_ticks(ret_text, l);
 	if (all && l->mode == PLAN_MODE_OFFCPU)
 		append_waits(ret_text, l);
-	if (p->unreadable || p->no_room || l->tables_left_out || l->stats.asks_lost)
-		strbuf__printf(ret_text,
-			       "bpf-pmp: %zu processes could not be read (%zu keep their memory "
-			       "locked), %zu states of mappings and %zu unwind tables found no "
-			       "room, %llu news of processes were lost\n",
-			       p->unreadable, p->stuck, p->no_room, l->tables_left_out,
-			       (unsigned long long)l->stats.asks_lost);
+	append_processes(ret_text, l);
 	return ret_text->failed ? -ENOMEM : 0;
 }

@@ -23,7 +23,8 @@ struct profile_losses {
 	double ended_after; /* not 0: every process had ended by then */
 	bool fell_back;	    /* to frame pointers, for want of bpf_loop */
 	bool expected_known;
-	uint64_t expected; /* ticks */
+	uint64_t expected;	/* ticks */
+	uint64_t expected_idle; /* of them, on CPUs that had nothing to do */
 	struct pmp_stats stats;
 	struct stacks_totals stacks;
 	struct processes_losses processes;

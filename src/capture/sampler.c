@@ -381,7 +381,7 @@ int sampler__stats(const struct sampler *s, struct pmp_stats *ret_stats)
 	return 0;
 }
 
-bool sampler__expected(struct sampler *s, uint64_t *ret_ticks)
+bool sampler__expected(struct sampler *s, uint64_t *ret_ticks, uint64_t *ret_idle)
 {
-	return s->events && perf_events__expected(s->events, ret_ticks);
+	return s->events && perf_events__expected(s->events, ret_ticks, ret_idle);
 }

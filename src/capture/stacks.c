@@ -77,7 +77,7 @@ struct name {
 };
 
 struct stacks {
-	const struct processes *processes;
+	struct processes *processes;
 	struct stacks_options options;
 	struct frame *frames;
 	struct frame **by_number;
@@ -94,7 +94,7 @@ struct stacks {
 	uint32_t words[PMP_USER_FRAMES + 1];
 };
 
-struct stacks *stacks__new(const struct processes *processes, const struct stacks_options *options)
+struct stacks *stacks__new(struct processes *processes, const struct stacks_options *options)
 {
 	struct stacks *s = calloc(1, sizeof(*s));
 
@@ -234,15 +234,28 @@ static struct id *find_id(const struct stacks *s, uint64_t id)
 static int add_user_stack(struct stacks *s, const struct pmp_stack_event *event)
 {
 	const uint64_t *frames = (const void *)(event + 1);
+	uint32_t status = event->status & ~(uint32_t)PMP_STATUS_UNVERIFIED, n = event->n;
 	struct id *id;
 	int err = 0;
 
-	if (event->status >= PMP_N_STATUS)
+	if (status >= PMP_N_STATUS)
 		return -EBADMSG;
 	if (find_id(s, event->id))
 		return 0; /* two CPUs met it at once */
-	s->words[0] = event->status;
-	for (uint32_t i = 0; i < event->n && !err; i++) {
+	if (event->status & PMP_STATUS_UNVERIFIED) {
+		err = processes__verify(s->processes, (pid_t)event->event.pid,
+					event->event.generation, event->event.time);
+		if (err == -ENOMEM)
+			return err;
+		/* no frame of it can be trusted to be what it seems */
+		if (err) {
+			status = PMP_STATUS_STALE;
+			n = 0;
+		}
+		err = 0;
+	}
+	s->words[0] = status;
+	for (uint32_t i = 0; i < n && !err; i++) {
 		uint64_t pc = frames[i] & PMP_FRAME_PC;
 		struct frame_key key = {.addr = pc, .flags = frames[i] & ~PMP_FRAME_PC};
 		struct code_place place = {.object = NULL};
@@ -263,7 +276,7 @@ static int add_user_stack(struct stacks *s, const struct pmp_stack_event *event)
 		return -ENOMEM;
 	id->id = event->id;
 	id->generation = event->event.generation;
-	err = intern_user_stack(s, event->n, &id->stack);
+	err = intern_user_stack(s, n, &id->stack);
 	if (!err) {
 		HASH_ADD(hh, s->ids, id, sizeof(id->id), id);
 		if (id->hh.tbl)

@@ -21,7 +21,7 @@ struct stacks_options {
 };
 
 /* `processes` is borrowed. NULL with errno ENOMEM. */
-struct stacks *stacks__new(const struct processes *processes, const struct stacks_options *options);
+struct stacks *stacks__new(struct processes *processes, const struct stacks_options *options);
 void stacks__free(struct stacks *s);
 
 /* Take in a stack of either kind, or a thread. `size`: bytes of the record, which is not trusted to

@@ -105,8 +105,10 @@ int targets__find(const struct plan *plan, pid_t **ret_pids, size_t *ret_n, stru
 	int err = 0;
 
 	if (plan->all) {
-		*ret_pids = NULL;
-		*ret_n = 0;
+		err = find__all(ret_pids, ret_n);
+		if (err)
+			return error__set(e, -err, "cannot list the processes in /proc: %s",
+					  strerror(-err));
 		return 0;
 	}
 	err = list_processes(plan, &name, &pids, &n);

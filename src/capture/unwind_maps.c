@@ -14,13 +14,13 @@
 
 #define MAX_RULES    65536
 #define MAX_MAPPINGS 65536
-#define SPARE_ROWS   (512u << 10) /* 4 MiB: for what is loaded during the run */
 #define MAX_ROWS     (64u << 20)  /* 512 MiB */
 /* A program in the kernel that still searches what was given back is done by then. */
 #define REST_NS 1000000000ull
 
 struct unwind_maps {
 	bool wanted;
+	size_t spare;
 	bool loaded;
 	struct unwind_rules *rules;
 	size_t n_rules_put;
@@ -52,13 +52,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-struct unwind_maps *unwind_maps__new(bool wanted)
+struct unwind_maps *unwind_maps__new(bool wanted, size_t spare)
 {
 	struct unwind_maps *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return NULL;
 	m->wanted = wanted;
+	m->spare = wanted ? spare : 1;
 	m->rules = unwind_rules__new(MAX_RULES);
 	if (!m->rules) {
 		unwind_maps__free(m);
@@ -152,7 +153,7 @@ static size_t whole_pages(size_t n, size_t size)
 
 struct unwind_maps_room unwind_maps__room(const struct unwind_maps *m)
 {
-	size_t rows = m->rows_prepared + m->rows_prepared / 2 + (m->wanted ? SPARE_ROWS : 1);
+	size_t rows = m->rows_prepared + m->rows_prepared / 4 + m->spare;
 
 	if (rows > MAX_ROWS)
 		rows = MAX_ROWS;

@@ -15,9 +15,9 @@
 
 struct unwind_maps;
 
-/* `wanted`: whether there are to be tables at all; without, code is only known by its place. NULL
- * with errno ENOMEM. */
-struct unwind_maps *unwind_maps__new(bool wanted);
+/* `wanted`: whether there are to be tables at all; without, code is only known by its place.
+ * `spare`: rows to leave room for, for what is loaded during the run. NULL with errno ENOMEM. */
+struct unwind_maps *unwind_maps__new(bool wanted, size_t spare);
 
 /* Every object that has a table must be gone before. */
 void unwind_maps__free(struct unwind_maps *m);

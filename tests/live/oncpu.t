@@ -47,7 +47,7 @@ counted() {
 		return 0
 	fi
 	[ "$(wc -l <"$dir/err")" -eq 1 ] &&
-		grep -qE "^bpf-pmp: $samples samples?, $((samples - marked)) complete; " "$dir/err" ||
+		grep -qE "^bpf-pmp: $samples samples?, $((samples - marked)) complete \\([0-9.]+%\\); " "$dir/err" ||
 		{ echo "$samples samples, $marked marked: standard error does not say so"; return 1; }
 }
 
