@@ -74,6 +74,7 @@ static __always_inline int take_user_stack(struct walk *w, void *ctx, struct tas
 		return 0; /* a thread of the kernel's in a process of the user's (io_uring) */
 	w->first_mapping = p->first_mapping;
 	w->n_mappings = p->n_mappings;
+	w->generation = p->generation;
 	w->event.event.pid = pid;
 	w->event.event.generation = p->generation;
 	w->hash = p->generation ?: (pmp_u64)pid << 32;

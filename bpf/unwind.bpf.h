@@ -46,6 +46,20 @@ struct {
 	__type(value, struct pmp_mapping);
 } mappings SEC(".maps");
 
+/*
+ * What was found for an address lately: the same few thousand return addresses come again and
+ * again, and a search costs more than a look here.
+ */
+#define N_RECENT 1024
+
+struct recent {
+	pmp_u64 pc;
+	pmp_u32 generation;
+	pmp_u32 mapping;
+	pmp_u32 rule;
+	pmp_u32 reserved;
+};
+
 /* One stack under way. */
 struct walk {
 	/* by DWARF's numbers: the value, or with its bit in in_memory, where the value lies */
@@ -55,15 +69,16 @@ struct walk {
 	pmp_u64 pc;
 	pmp_u32 exact; /* pc was running or interrupted: no call precedes it */
 	pmp_u32 guessed;
-	pmp_u32 has_code; /* map holds the pc that is looked up */
-	pmp_u32 done;
-	pmp_u32 first_mapping, n_mappings;
-	struct pmp_mapping map;
+	pmp_u32 has_code; /* the pc that is looked up lies in a mapping: */
+	pmp_u32 mapping;  /* its number; it holds what it did when the table was made */
+	pmp_u32 rule;	  /* number of the rule for that pc; 0: none */
+	pmp_u32 first_mapping, n_mappings, generation;
 	pmp_u64 hash;
 	struct pmp_stack_event event;
 	pmp_u64 frames[PMP_USER_FRAMES]; /* right behind the event: they are sent together */
 	struct pmp_stack_event kernel_event;
 	pmp_u64 kernel[PMP_KERNEL_FRAMES];
+	struct recent recent[N_RECENT];
 };
 
 struct {
@@ -138,40 +153,54 @@ static long search_rows(pmp_u32 i, void *arg)
 	return 0;
 }
 
-/* Put the mapping of `pc` into w->map. Returns 0, or what keeps it from being named. */
-static __noinline pmp_u32 find_mapping(struct walk *w, pmp_u64 pc)
+static __noinline pmp_u32 search_rule(const struct pmp_mapping *m, pmp_u64 pc)
 {
+	struct search q = {.key = pc - m->base};
+
+	if (!m->n_rows || q.key >> 32)
+		return 0;
+	q.low = m->first_row;
+	q.high = m->first_row + m->n_rows;
+	bpf_loop(32, search_rows, &q, 0);
+	return q.rule;
+}
+
+/* Look up `pc`: w->mapping and w->rule. Returns 0, or what keeps it from being unwound. */
+static __noinline pmp_u32 find_code(struct walk *w, pmp_u64 pc)
+{
+	struct recent *r = &w->recent[(pc ^ pc >> 10) & (N_RECENT - 1)];
+	bool is_recent = r->pc == pc && r->generation == w->generation;
 	struct search q = {.key = pc, .found = ~0u};
 	struct pmp_mapping *m;
 	pmp_u64 word;
 
-	if (w->map.start <= pc && pc < w->map.end)
-		return 0;
-	q.low = w->first_mapping;
-	q.high = w->first_mapping + w->n_mappings;
-	bpf_loop(20, search_mappings, &q, 0);
+	if (is_recent) {
+		q.found = r->mapping;
+		if (w->mapping == q.found) {
+			w->rule = r->rule;
+			return 0;
+		}
+	} else {
+		q.low = w->first_mapping;
+		q.high = w->first_mapping + w->n_mappings;
+		bpf_loop(20, search_mappings, &q, 0);
+	}
 	m = bpf_map_lookup_elem(&mappings, &q.found);
 	if (!m || pc < m->start || pc >= m->end)
 		return PMP_STATUS_NO_MAPPING;
 	/* another object may lie there by now: its own bytes say */
-	if (m->check_addr &&
+	if (w->mapping != q.found && m->check_addr &&
 	    (bpf_probe_read_user(&word, sizeof(word), (void *)m->check_addr) || word != m->check))
 		return PMP_STATUS_STALE;
-	w->map = *m;
+	w->mapping = q.found;
+	w->rule = is_recent ? r->rule : search_rule(m, pc);
+	if (!is_recent) {
+		r->pc = pc;
+		r->generation = w->generation;
+		r->mapping = w->mapping;
+		r->rule = w->rule;
+	}
 	return 0;
-}
-
-/* The number of the rule for `pc`, which lies in w->map; 0: none. */
-static __noinline pmp_u32 find_rule(struct walk *w, pmp_u64 pc)
-{
-	struct search q = {.key = pc - w->map.base};
-
-	if (!w->map.n_rows || q.key >> 32)
-		return 0;
-	q.low = w->map.first_row;
-	q.high = w->map.first_row + w->map.n_rows;
-	bpf_loop(32, search_rows, &q, 0);
-	return q.rule;
 }
 
 static __always_inline long read_word(pmp_u64 addr, pmp_u64 *ret)
@@ -336,7 +365,7 @@ static __noinline pmp_u32 step_by_guess(struct walk *w)
 	if (read_reg(w, REG_RSP, &rsp))
 		return PMP_STATUS_NO_CFI;
 	if (w->exact && !(rsp & 7) && !read_word(rsp, &pc) && call_before(pc) &&
-	    !find_mapping(w, pc - 1)) {
+	    !find_code(w, pc - 1)) {
 		w->lost |= ~CALLEE_SAVED;
 		set_reg(w, REG_RSP, rsp + 8);
 		w->pc = pc;
@@ -352,7 +381,7 @@ static __noinline pmp_u32 step_by_guess(struct walk *w)
 		return PMP_STATUS_NO_CFI;
 	if (!pc && !saved)
 		return STEP_BOTTOM;
-	if (pc < 16 || find_mapping(w, pc - 1) || !call_before(pc))
+	if (pc < 16 || find_code(w, pc - 1) || !call_before(pc))
 		return PMP_STATUS_NO_CFI;
 	w->lost = ~0u;
 	set_reg(w, REG_RBP, saved);
@@ -377,7 +406,7 @@ static long walk_frame(pmp_u32 i, void *arg)
 	}
 	word = (w->pc & PMP_FRAME_PC) | (w->exact ? PMP_FRAME_EXACT : 0);
 	if (w->has_code)
-		number = find_rule(w, w->pc - !w->exact);
+		number = w->rule;
 	rule = bpf_map_lookup_elem(&rules, &number);
 	if (!rule || rule->cfa == PMP_CFA_NONE) {
 		status = step_by_guess(w);
@@ -399,7 +428,7 @@ static long walk_frame(pmp_u32 i, void *arg)
 		return 1;
 	}
 	w->exact = signal;
-	status = find_mapping(w, w->pc - !w->exact);
+	status = find_code(w, w->pc - !w->exact);
 	w->has_code = !status;
 	if (status && (!w->exact || status == PMP_STATUS_STALE)) {
 		w->event.status = status;
@@ -417,11 +446,11 @@ static __noinline int walk_user_stack(struct walk *w)
 	pmp_u32 status;
 
 	w->in_memory = w->lost = w->guessed = 0;
-	w->map.start = w->map.end = 0;
+	w->mapping = ~0u;
 	w->exact = 1;
 	w->event.n = 0;
 	w->event.status = PMP_STATUS_TRUNCATED;
-	status = find_mapping(w, w->pc);
+	status = find_code(w, w->pc);
 	w->has_code = !status;
 	if (status == PMP_STATUS_STALE) {
 		w->event.status = status;

@@ -84,7 +84,11 @@ static int start_reading(struct pipeline *p, enum input_format format)
 
 struct pipeline *pipeline__new(const struct plan *plan, struct error *e)
 {
-	const struct symbolizer_options options = {.debug_dir = NULL};
+	const struct symbolizer_options options = {
+		.annotate = plan->annotate,
+		.by_process = plan->by_process,
+		.off_cpu = plan->mode == PLAN_MODE_OFFCPU,
+	};
 	struct pipeline *p = calloc(1, sizeof(*p));
 	int err = ENOMEM;
 

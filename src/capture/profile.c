@@ -4,6 +4,7 @@
 #include "capture/processes.h"
 #include "capture/profile_losses.h"
 #include "capture/sampler.h"
+#include "capture/self.h"
 #include "capture/stacks.h"
 #include "capture/unwind_maps.h"
 #include "capture/waits.h"
@@ -11,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #define MS     1000000ull
@@ -170,17 +170,6 @@ static int on_count(void *arg, const struct pmp_count_key *key, const struct pmp
 	return stacks__count(p->stacks, key, count);
 }
 
-/* Each object keeps a file open. */
-static void allow_many_files(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 static int add_processes(struct profile *p, const pid_t *pids, size_t n, struct error *e)
 {
 	bool pick = p->plan->all || p->plan->comm;
@@ -314,7 +303,8 @@ int profile__run(struct profile *p, const pid_t *pids, size_t n_pids,
 
 	p->sink = sink;
 	p->epoch = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-	allow_many_files();
+	self__allow_many_files();
+	self__set_priority(true);
 	err = add_processes(p, pids, n_pids, e);
 	if (!err)
 		err = start(p, pids, n_pids, e);
@@ -323,6 +313,8 @@ int profile__run(struct profile *p, const pid_t *pids, size_t n_pids,
 		if (!err)
 			err = finish(p);
 	}
+	/* names can wait */
+	self__set_priority(false);
 	if (!err && p->plan->format != PLAN_FORMAT_SAMPLES)
 		err = stacks__each(p->stacks, times, hand_out_stack, p);
 	if (err && !(e && e->text))

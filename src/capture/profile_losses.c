@@ -8,17 +8,25 @@ struct cause {
 	const char *what;
 };
 
+/* With `all` a line each, else those that there are, behind what was said before. */
 static void append_causes(struct strbuf *out, const struct cause *causes, size_t n, bool all)
 {
 	const char *separator = "; ";
 
+	if (all)
+		strbuf__append_char(out, '\n');
 	for (size_t i = 0; i < n; i++) {
-		if (!causes[i].n && !all)
-			continue;
-		strbuf__printf(out, "%s%llu %s", separator, (unsigned long long)causes[i].n,
-			       causes[i].what);
-		separator = ", ";
+		if (all) {
+			strbuf__printf(out, "bpf-pmp: %9llu %s\n", (unsigned long long)causes[i].n,
+				       causes[i].what);
+		} else if (causes[i].n) {
+			strbuf__printf(out, "%s%llu %s", separator, (unsigned long long)causes[i].n,
+				       causes[i].what);
+			separator = ", ";
+		}
 	}
+	if (!all)
+		strbuf__append_char(out, '\n');
 }
 
 static uint64_t whole(const struct profile_losses *l)
@@ -74,11 +82,10 @@ static void append_stacks(struct strbuf *out, const struct profile_losses *l, bo
 	strbuf__printf(out, "bpf-pmp: %llu %s%s, %llu complete (%.2f%%)", (unsigned long long)n,
 		       what, n == 1 ? "" : "s", (unsigned long long)whole(l),
 		       n ? 100.0 * (double)whole(l) / (double)n : 100.0);
-	append_causes(out, causes, sizeof(causes) / sizeof(causes[0]), all);
 	if (all)
 		strbuf__printf(out, "; %zu different stacks, in %.3f s", l->stacks.distinct,
 			       l->seconds);
-	strbuf__append_char(out, '\n');
+	append_causes(out, causes, sizeof(causes) / sizeof(causes[0]), all);
 }
 
 static void append_ticks(struct strbuf *out, const struct profile_losses *l)

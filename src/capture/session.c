@@ -3,6 +3,7 @@
 
 #include "base/strbuf.h"
 #include "capture/guard.h"
+#include "capture/self.h"
 #include "capture/snapshot.h"
 #include "capture/target.h"
 #include "capture/tasks.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 struct process {
@@ -35,28 +35,6 @@ struct session {
 	struct strbuf each; /* -v: a line for each stack that is not whole */
 };
 
-/*
- * A snapshot takes some 40 ms of one CPU, once. On a server that keeps all CPUs busy these would
- * stretch over most of a second at equal priority, threads running on between the passes. Without
- * the right to it (CAP_SYS_NICE), so be it.
- */
-static void raise_priority(void)
-{
-	if (setpriority(PRIO_PROCESS, 0, -10))
-		errno = 0;
-}
-
-/* Each object keeps a file open. */
-static void allow_many_files(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 struct session *session__new(const struct plan *plan, struct error *e)
 {
 	const struct tasks_options options = {
@@ -76,8 +54,8 @@ struct session *session__new(const struct plan *plan, struct error *e)
 		errno = ENOMEM;
 		return NULL;
 	}
-	raise_priority();
-	allow_many_files();
+	self__set_priority(true);
+	self__allow_many_files();
 	s->tasks = tasks__new(&options, e);
 	if (!s->tasks) {
 		int err = errno;

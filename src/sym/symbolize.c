@@ -19,7 +19,8 @@
 
 struct symbolizer {
 	char *debug_dir;
-	bool annotate, by_process;
+	bool annotate, by_process, off_cpu;
+	uint64_t sched_start, sched_end; /* the scheduler's own code; 0: not known */
 	bool ksyms_tried;
 	struct ksyms *ksyms; /* NULL: not read, or not readable */
 	struct strbuf text;
@@ -51,6 +52,7 @@ struct symbolizer *symbolizer__new(const struct symbolizer_options *options)
 		return s;
 	s->annotate = options->annotate;
 	s->by_process = options->by_process;
+	s->off_cpu = options->off_cpu;
 	if (options->debug_dir) {
 		s->debug_dir = strdup(options->debug_dir);
 		if (!s->debug_dir) {
@@ -219,19 +221,63 @@ static void bare_frame(struct symbolizer *s, size_t number, const char *name, co
 	strbuf__printf(&s->text, "%s@@%s 0x%016" PRIx64, suffix, what, addr);
 }
 
-static void kernel_frame(struct symbolizer *s, uint64_t pc, size_t number)
+static void read_kernel_symbols(struct symbolizer *s)
+{
+	if (s->ksyms_tried)
+		return;
+	s->ksyms_tried = true;
+	s->ksyms = ksyms__new(NULL);
+	if (!s->ksyms || !s->off_cpu)
+		return;
+	s->sched_start = ksyms__address(s->ksyms, "__sched_text_start");
+	s->sched_end = ksyms__address(s->ksyms, "__sched_text_end");
+}
+
+static bool in_scheduler(const struct symbolizer *s, uint64_t pc)
+{
+	return pc >= s->sched_start && pc < s->sched_end;
+}
+
+/* How many frames at the start are the scheduler's, and of what it called. */
+static size_t scheduler_frames(const struct symbolizer *s, const uint64_t *frames, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && !in_scheduler(s, frames[i]))
+		i++;
+	if (i == n)
+		return 0;
+	while (i < n && in_scheduler(s, frames[i]))
+		i++;
+	return i;
+}
+
+static void kernel_frame(struct symbolizer *s, uint64_t pc, bool exact, size_t number)
 {
 	const char *name = NULL;
 
-	if (!s->ksyms_tried) {
-		s->ksyms = ksyms__new(NULL);
-		s->ksyms_tried = true;
-	}
 	if (s->ksyms)
-		name = ksyms__find(s->ksyms, number ? pc - 1 : pc);
+		name = ksyms__find(s->ksyms, exact ? pc : pc - 1);
 	if (!name)
 		name = "??";
 	bare_frame(s, number, name, s->annotate ? "_[k]" : "", "kernel", pc);
+}
+
+/* The kernel's part, from frame number 0 on. Returns how many frames it has. */
+static size_t kernel_frames(struct symbolizer *s, const struct raw_sample *sample, size_t n)
+{
+	size_t first = 0;
+
+	if (!sample->n_kernel)
+		return n;
+	read_kernel_symbols(s);
+	if (s->off_cpu)
+		first = scheduler_frames(s, sample->kernel, sample->n_kernel);
+	for (size_t i = first; i < sample->n_kernel; i++) {
+		kernel_frame(s, sample->kernel[i], i == 0, n);
+		s->ends[++n] = s->text.len;
+	}
+	return n;
 }
 
 static const char *end_name(enum stack_end end)
@@ -303,17 +349,18 @@ int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, uns
 	const char *end = end_name(sample->end);
 	char pid[16];
 	size_t n = 0;
-	int err = reserve(s, sample->n_kernel + sample->n_user + 4);
+	int err = reserve(s, sample->n_kernel + sample->n_user + 5);
 
 	if (err)
 		return err;
 	strbuf__reset(&s->text);
 	header(s, sample, number);
 	s->ends[0] = s->text.len;
-	for (size_t i = 0; i < sample->n_kernel; i++) {
-		kernel_frame(s, sample->kernel[i], n);
+	if (sample->preempted) {
+		bare_frame(s, n, "[preempted]", "", "kernel", 0);
 		s->ends[++n] = s->text.len;
 	}
+	n = kernel_frames(s, sample, n);
 	for (size_t i = 0; i < sample->n_user; i++) {
 		err = user_frame(s, &sample->user[i], n);
 		if (err)

@@ -13,6 +13,10 @@ struct symbolizer;
 struct symbolizer_options {
 	const char *debug_dir; /* NULL: /usr/lib/debug */
 	bool annotate;	       /* kernel frames are named NAME_[k] */
+	/* Kernel stacks were taken where the scheduler takes the CPU away: its own frames, and
+	 * those of what took the stack, are left out, as the kernel itself does for a thread that
+	 * sleeps. */
+	bool off_cpu;
 	/* Two pseudo-frames more at the outermost end, after that of a stack that is not whole: the
 	 * pid, then the process' name (`??`: not known). */
 	bool by_process;

@@ -215,9 +215,11 @@ static bool find_place(const struct cfi_rule *reg, struct sum *ret_place)
 	return ret_place->offset >= INT16_MIN && ret_place->offset < PMP_SAVED_LOST;
 }
 
-static bool is_same(const struct cfi_rule *reg)
+/* The caller's own; for the stack pointer, it is the CFA, which only no rule at all says. */
+static bool is_same(const struct cfi_row *row, unsigned int reg)
 {
-	return reg->kind == CFI_UNSPECIFIED || reg->kind == CFI_SAME;
+	return row->regs[reg].kind == CFI_UNSPECIFIED ||
+	       (row->regs[reg].kind == CFI_SAME && reg != CFI_RSP);
 }
 
 /*
@@ -234,12 +236,13 @@ static bool set_saved(const struct cfi_row *row, struct pmp_rule *rule)
 	rule->saved_reg = PMP_N_REGS;
 	for (size_t i = 0; i < PMP_N_SAVED; i++) {
 		unsigned int saved = by_weight[i];
-		const struct cfi_rule *reg = &row->regs[saved_regs[saved]];
+		unsigned int reg = saved_regs[saved];
 		struct sum place;
 
-		if (is_same(reg)) {
+		if (is_same(row, reg)) {
 			rule->saved[saved] = PMP_SAVED_SAME;
-		} else if (find_place(reg, &place) && (!based || place.reg == rule->saved_reg)) {
+		} else if (find_place(&row->regs[reg], &place) &&
+			   (!based || place.reg == rule->saved_reg)) {
 			rule->saved[saved] = (int16_t)place.offset;
 			rule->saved_reg = place.reg;
 			based = true;
@@ -261,11 +264,13 @@ static bool is_signal(const struct cfi_row *row, const struct pmp_rule *cfa,
 	first.reg = cfa->cfa_reg;
 	first.offset = (int64_t)cfa->cfa_offset - 8 * sigcontext[CFI_RSP];
 	for (unsigned int reg = 0; reg < CFI_N_REGS; reg++) {
-		struct cursor c = expression(&row->regs[reg]);
 		struct sum place;
+		struct cursor c;
 
-		if (row->regs[reg].kind != CFI_EXPRESSION || !read_sum(&c, &place) ||
-		    cursor__left(&c) || place.reg != first.reg ||
+		if (row->regs[reg].kind != CFI_EXPRESSION)
+			return false;
+		c = expression(&row->regs[reg]);
+		if (!read_sum(&c, &place) || cursor__left(&c) || place.reg != first.reg ||
 		    place.offset != first.offset + 8 * sigcontext[reg])
 			return false;
 	}
