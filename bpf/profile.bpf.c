@@ -36,9 +36,10 @@ static __always_inline int tell_thread(struct task_struct *task, pmp_u32 pid, pm
 				       pmp_u64 *ret_id)
 {
 	struct pmp_thread_event t = {};
-	pmp_u64 *name = (pmp_u64 *)t.comm, id;
+	pmp_u64 name[PMP_COMM_LEN / 8] = {}, id;
 
-	bpf_get_current_comm(t.comm, sizeof(t.comm));
+	bpf_get_current_comm(name, sizeof(name));
+	__builtin_memcpy(t.comm, name, sizeof(t.comm));
 	t.tid = pid_for_reader(task);
 	id = finish_hash(mix(mix(t.tid, name[0]), name[1]), 0, 0);
 	*ret_id = id;

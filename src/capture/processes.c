@@ -47,6 +47,7 @@ struct process {
 	uint64_t look_at; /* 0: no look is due */
 	uint64_t pause;
 	uint64_t looked_at; /* when the mappings were last read, without fail */
+	bool unreadable;
 	uint64_t ended_at; /* 0: it has not */
 };
 
@@ -382,8 +383,10 @@ static int look_at(struct processes *ps, struct process *p, bool first)
 	ps->losses.looks++;
 	drop_places(ps);
 	err = read_places(ps, p);
-	if (err && err != -ESRCH)
+	if (err && err != -ESRCH && !p->unreadable) {
+		p->unreadable = true;
 		ps->losses.unreadable++;
+	}
 	if (err == -ETIMEDOUT)
 		ps->losses.stuck++;
 	if (err)

@@ -70,7 +70,8 @@ static void append_stacks(struct strbuf *out, const struct profile_losses *l, bo
 		{by[PMP_STATUS_IMPLAUSIBLE], "broken (makes no sense)"},
 		{by[PMP_STATUS_NO_MAPPING], "broken (led to where no code is known)"},
 		{by[PMP_STATUS_STALE], "broken (code replaced just before)"},
-		{by[PMP_STATUS_UNKNOWN_PROCESS], "broken (process not read yet)"},
+		{by[PMP_STATUS_UNKNOWN_PROCESS], "broken (process not read: too new, or not permitted)"},
+		{l->stacks.frameless, "broken (no user stack: a thread that ends, or the kernel's)"},
 		{by[PMP_STATUS_NOT_64_BIT], "broken (not 64-bit code)"},
 		{l->stacks.kernel_cut, "with kernel frames cut off"},
 		{l->stats.unsent, "lost (no room to send their stack)"},
@@ -115,19 +116,23 @@ static void append_waits(struct strbuf *out, const struct profile_losses *l)
 		       " (see --state)");
 }
 
-static void append_processes(struct strbuf *out, const struct profile_losses *l)
+static void append_processes(struct strbuf *out, const struct profile_losses *l, bool all)
 {
-	const struct cause causes[] = {
-		{l->processes.unreadable, "looks at a process that failed"},
-		{l->processes.stuck, "of them because it keeps its memory locked"},
-		{l->processes.no_room, "states of mappings found no room"},
-		{l->tables_left_out, "unwind tables found no room"},
-		{l->stats.asks_lost, "news of processes were lost"},
+	const struct {
+		uint64_t n;
+		const char *what;
+		bool loss;
+	} causes[] = {
+		/* their samples are broken ones: that has been said */
+		{l->processes.unreadable, "processes could not be read", false},
+		{l->processes.stuck, "times a process kept its memory locked", false},
+		{l->processes.no_room, "states of mappings found no room", true},
+		{l->tables_left_out, "unwind tables found no room", true},
+		{l->stats.asks_lost, "news of processes were lost", true},
 	};
-	const size_t n = sizeof(causes) / sizeof(causes[0]);
 
-	for (size_t i = 0; i < n; i++) {
-		if (causes[i].n)
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+		if (all || (causes[i].n && causes[i].loss))
 			strbuf__printf(out, "bpf-pmp: %llu %s\n", (unsigned long long)causes[i].n,
 				       causes[i].what);
 	}
@@ -155,6 +160,6 @@ int profile_losses__describe(const struct profile_losses *l, bool all, struct st
 		append_ticks(ret_text, l);
 	if (all && l->mode == PLAN_MODE_OFFCPU)
 		append_waits(ret_text, l);
-	append_processes(ret_text, l);
+	append_processes(ret_text, l, all);
 	return ret_text->failed ? -ENOMEM : 0;
 }

@@ -411,7 +411,9 @@ static void add_to_totals(struct stacks_totals *t, const struct line_key *key,
 {
 	t->n += count->n;
 	t->ns += count->ns;
-	if (!key->user)
+	if (!key->user && !key->kernel)
+		t->frameless += count->n;
+	else if (!key->user)
 		t->kernel_only += count->n;
 	else
 		t->by_status[key->user->words[0]] += count->n;
@@ -506,6 +508,9 @@ static void make_sample(struct stacks *s, const struct line_key *key, struct raw
 			.signal = f->key.flags & PMP_FRAME_SIGNAL,
 		};
 	}
+	/* not a line without a word */
+	if (!key->user && !key->kernel)
+		sample.end = STACK_BROKEN;
 	sample.user = s->raw;
 	sample.pid = (pid_t)key->pid;
 	sample.process_name = key->process;

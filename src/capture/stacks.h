@@ -52,6 +52,7 @@ struct stacks_totals {
 	uint64_t n, ns;
 	uint64_t by_status[PMP_N_STATUS];
 	uint64_t kernel_only; /* there was no user stack to be had: kernel threads, dying ones */
+	uint64_t frameless;   /* nor a kernel stack */
 	uint64_t kernel_cut;  /* of all, with more kernel frames than are kept */
 	uint64_t reached;     /* by frame pointers, but down to the thread's start */
 	uint64_t unnamed;     /* lost: counted under an id whose stack never came */

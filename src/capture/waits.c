@@ -16,6 +16,7 @@ struct state {
 	uint32_t kernel_tid;
 	pid_t tid;
 	uint64_t switches;
+	uint32_t state; /* as the kernel has it; 0: runnable */
 	bool blocked;
 };
 
@@ -101,6 +102,7 @@ static int add_state(const struct task_record *record, void *arg)
 		.kernel_tid = task->kernel_tid,
 		.tid = (pid_t)task->tid,
 		.switches = task->switches,
+		.state = task->state,
 		.blocked = task->state && !(task->flags & (PMP_TASK_ON_CPU | PMP_TASK_EXITING |
 							   PMP_TASK_NO_MEMORY)),
 	};
@@ -251,6 +253,14 @@ static int drop_if_over(struct waits *w, const struct state *before, const struc
 	return 0;
 }
 
+#define TASK_INTERRUPTIBLE 1
+
+static bool is_counted(const struct waits *w, const struct state *state)
+{
+	return w->plan->states & (state->state & TASK_INTERRUPTIBLE ? PLAN_STATE_INTERRUPTIBLE
+								   : PLAN_STATE_UNINTERRUPTIBLE);
+}
+
 int waits__find_begun(struct waits *w, pid_t pid, struct error *e)
 {
 	struct target *target = target__new(pid, w->cache);
@@ -274,7 +284,7 @@ int waits__find_begun(struct waits *w, pid_t pid, struct error *e)
 	for (size_t i = 0; i < n && !err; i++) {
 		const struct state *state = find_state(&before, samples[i].tid);
 
-		if (state && state->blocked)
+		if (state && state->blocked && is_counted(w, state))
 			err = put_wait(w, &samples[i], state);
 	}
 	if (!err)

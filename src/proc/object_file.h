@@ -21,7 +21,7 @@ bool object_file__same(const struct object_file_id *a, const struct object_file_
  * Returns a file descriptor, -EINVAL if it is something else, or -errno. */
 int object_file__open_regular(int dir_fd, const char *path, struct object_file_id *ret_id);
 
-/* By way of /proc/PID/map_files. */
+/* By way of /proc/PID/map_files. -ESTALE: another file is mapped there by now. */
 int object_file__open_mapped(pid_t pid, const struct mapping *m, struct object_file_id *ret_id);
 
 /* By the path as the process sees it, below its root. */

@@ -253,6 +253,31 @@ static bool is_main(const struct objects *o, const struct mapping *m, const stru
 }
 
 /* At the first mapping of the object that is asked for: names are the same for all of them. */
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/*
+ * Whether the dynamic linker's `name` is the mapped file's. The list is read later than the
+ * mappings, and by then another library may be where this one was.
+ */
+static bool names_file(const struct objects *o, const struct mapping *m, const char *name)
+{
+	struct object_file_id id;
+	int fd;
+
+	if (m->deleted || !strcmp(file_name(name), file_name(m->path)))
+		return true;
+	fd = object_file__open_path(o->pid, name, &id);
+	if (fd < 0)
+		return true;
+	close(fd);
+	return id.inode == m->inode;
+}
+
 static int find_from(struct objects *o, const struct mapping *m, struct held *held)
 {
 	const struct linkmap_entry *entries;
@@ -275,7 +300,8 @@ static int find_from(struct objects *o, const struct mapping *m, struct held *he
 	for (size_t i = 0; i < n; i++) {
 		const struct place *p = find_place(o, entries[i].dynamic);
 
-		if (p && *entries[i].name && same_file(&p->map, m)) {
+		if (p && *entries[i].name && same_file(&p->map, m) &&
+		    names_file(o, m, entries[i].name)) {
 			from = entries[i].name;
 			break;
 		}
@@ -381,7 +407,7 @@ static int find_file(struct objects *o, const struct place *place, struct object
 		if (p != place && same_file(&p->map, &place->map))
 			fd = object_file__open_mapped(o->pid, &p->map, &id);
 	}
-	if (fd == -EINVAL || fd == -EMFILE || fd == -ENFILE)
+	if (fd == -EINVAL || fd == -ESTALE || fd == -EMFILE || fd == -ENFILE)
 		return fd; /* not a regular file; or it is we who cannot open one more */
 	if (fd < 0)
 		return find_without_map_files(o, place, ret_object);

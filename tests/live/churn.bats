@@ -100,7 +100,10 @@ right_names() {
 					print "wrong library: " $0
 				}
 			}
-			# what is shown as whole goes down to where it started
+			# what is shown as whole goes down to where it started; a thread that ends or
+			# makes itself another program has no more than its kernel stack for a while
+			if ($0 ~ /(^|,)(do_exit|do_group_exit|bprm_execve)[^,]*,([^,]*,)*entry_SYSCALL_64_after_hwframe$/)
+				next
 			if ($0 !~ /(^|,)\[[a-z]+\]$/ && $0 !~ /(^|,)(start_thread|[^,]*clone3|_start|__clone|clone)([(][^,]*[)])?$/) {
 				wrong += n
 				print "not whole, and not marked: " $0

@@ -43,7 +43,7 @@ measured() {
 	awk -v kind="$1" -v field="$2" '$1 == "blocked" && $2 == kind { print $(field + 1) }' "$fixture_out"
 }
 
-worker=',worker,thread_main|,worker,start_thread[^,]*,[^,]*clone3[^,]*$'
+worker='(,worker,thread_main|,worker,start_thread[^,]*,[^,]*clone3[^,]*$)'
 
 # same_as_measured KIND STACK: the sum of the lines with these callers is what the fixture measured
 same_as_measured() {
@@ -60,7 +60,7 @@ same_as_measured() {
 	wait_out
 	same_as_measured sleeps 'nanosleep[^,]*,(usleep[^,]*,)?block_3,block_2,block_1'
 	# the kernel's part of the stack comes first
-	grep -qE '^ +[0-9]+ .*do_syscall_64,entry_SYSCALL_64[^,]*,.*block_3,block_2,block_1' out
+	grep -qE '^ *[0-9]+ .*do_syscall_64,entry_SYSCALL_64[^,]*,.*block_3,block_2,block_1' out
 	[ "$(lines_marked out)" -eq 0 ]
 }
 
@@ -68,7 +68,7 @@ same_as_measured() {
 	start_fixture block sleeps for 1
 	wait_out --no-kernel
 	no_line -qE 'schedule|entry_SYSCALL' out
-	grep -qE '^ +[0-9]+ clock_nanosleep[^,]*,(usleep[^,]*,)?block_3,block_2,block_1,worker' out
+	grep -qE '^ *[0-9]+ clock_nanosleep[^,]*,(nanosleep[^,]*,)?(usleep[^,]*,)?block_3,block_2,block_1,worker' out
 }
 
 @test "a thread that waits for a lock" {

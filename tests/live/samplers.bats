@@ -213,7 +213,8 @@ shows() {
 	cat out err
 	grep -qE '^bpf-pmp: .*frame pointer' err
 	[ "$(grep -c '^bpf-pmp:' err)" -ge 1 ]
-	shows '^spin_forever,chain_1,chain_2,chain_3,chain_4,chain_5,chain_6,chain_7,chain_8,chain_9,chain_10,chain_11,chain_12,repeat,thread_main'
+	# a leaf that makes no frame of its own hides its caller
+	shows '^spin_forever,(chain_1,)?chain_2,chain_3,chain_4,chain_5,chain_6,chain_7,chain_8,chain_9,chain_10,chain_11,chain_12,repeat,thread_main'
 	stop_fixture
 	# where there are none, callers are lost: that is not shown as whole
 	start_fixture spin vla
@@ -271,9 +272,11 @@ shows() {
 			k = frame[at] == "walk" ? 18 : substr(frame[at], index(frame[at], "_") + 1) + 0
 			if (at == 2 && k != 0)
 				bad++
-			for (; k <= 17; k++, at++)
+			for (; k <= 17; k++) {
 				if (frame[at] != "left_" k && frame[at] != "right_" k)
 					bad++
+				at++
+			}
 			if (frame[at] != "walk" || frame[at + 1] !~ /^start_thread/)
 				bad++
 			if (bad > seen) {
@@ -284,14 +287,9 @@ shows() {
 		END { exit bad > 0 }' out
 }
 
-# kernel_ids: programs, links and maps that the process PID holds, one a line
+# kernel_ids PID: programs, links and maps that the process holds, as `prog 12:`, one a line
 kernel_ids() {
-	local kind
-	for kind in prog link map; do
-		bpftool "$kind" show 2>/dev/null | awk -v kind=$kind -v pid="($1)" '
-			/^[0-9]+: / { id = $1 }
-			/^\tpids / && index($0, pid) { print kind, id }'
-	done
+	sed -nE 's/^(prog|link|map)_id:[[:space:]]+([0-9]+)$/\1 \2:/p' "/proc/$1/fdinfo/"*
 }
 
 @test "SIGKILL at any moment leaves nothing behind in the kernel" {
@@ -332,7 +330,7 @@ kernel_ids() {
 	[ -z "$left" ]
 	grep -q "^TracerPid:	0" "/proc/$fixture_pid/status"
 	find . -mindepth 1 -not -name 'fixture.*' -not -path './other*' -printf '%P\n' | sort >files
-	printf 'err\nfiles\nids\nnow\nout\nseen\n' | diff - files
+	printf 'err\nids\nnow\nout\nseen\n' | diff - files
 }
 
 @test "bad options get one line on standard error, and status 1" {
