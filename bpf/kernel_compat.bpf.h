@@ -70,7 +70,7 @@ struct task_struct {
 	unsigned int __state; /* 5.14 and later */
 	void *stack;
 	unsigned int flags;
-	int on_cpu;
+	int on_cpu; /* a byte by 7.3 */
 	struct sched_entity se;
 	struct mm_struct *mm;
 	int pid;

@@ -82,7 +82,8 @@ static __always_inline pmp_u32 on_cpu(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(task->on_cpu))
 		return 0; /* one CPU: it is ours */
-	return BPF_CORE_READ(task, on_cpu);
+	/* a byte in newer kernels: this macro reads as much as the field has */
+	return BPF_CORE_READ_BITFIELD_PROBED(task, on_cpu);
 }
 
 static __always_inline void put_task(struct pmp_task *t, struct task_struct *task)
@@ -113,7 +114,7 @@ static __always_inline int read_task(struct bpf_iter__task *ctx, const bool slee
 	struct task_struct *task = ctx->task;
 	struct pt_regs regs;
 	struct scratch *s;
-	pmp_u32 zero = 0, tid, tgid, len = 0;
+	pmp_u32 zero = 0, tid, tgid, size, len = 0;
 	pmp_u64 at;
 	long n;
 
@@ -169,10 +170,11 @@ static __always_inline int read_task(struct bpf_iter__task *ctx, const bool slee
 
 	/* where the buffer is full the kernel drops all three and calls us again for this task */
 	bpf_seq_write(seq, &s->task, sizeof(s->task));
-	n = s->task.n_kernel * 8;
-	if (n > 0 && n <= (long)sizeof(s->kernel))
-		bpf_seq_write(seq, s->kernel, n);
-	if (len > 0 && len <= sizeof(s->stack))
+	/* one bound each, zero is fine: of a range, clang makes what older verifiers do not see */
+	size = s->task.n_kernel * 8;
+	if (size <= sizeof(s->kernel))
+		bpf_seq_write(seq, s->kernel, size);
+	if (len <= sizeof(s->stack))
 		bpf_seq_write(seq, s->stack, len);
 	return 0;
 }

@@ -38,7 +38,8 @@ if command -v apt-get >/dev/null 2>&1; then
 		mariadb-server-core|mariadb-server-core-10.6|mariadb-server-core-10.5
 		mariadb-client-core|mariadb-client-core-10.6|mariadb-client-core-10.5
 		libc6-dbg lld clang-format cppcheck shellcheck procps strace binutils util-linux
-		gawk mawk libssl-dev locales perl'
+		gawk mawk libssl-dev locales perl
+		qemu-system-x86 busybox-static cpio kmod xz-utils zstd debian-archive-keyring'
 elif command -v dnf >/dev/null 2>&1; then
 	manager=dnf
 	for_build='gcc gcc-c++ glibc-devel make clang llvm libbpf-devel bpftool
@@ -47,7 +48,8 @@ elif command -v dnf >/dev/null 2>&1; then
 	for_test='libcmocka-devel bats sysbench gdb elfutils percona-toolkit bpftrace valgrind
 		mariadb-server mariadb lld compiler-rt clang-tools-extra cppcheck ShellCheck
 		procps-ng strace binutils util-linux gawk mawk openssl-devel glibc-static libasan
-		glibc-langpack-en perl-Test-Harness'
+		glibc-langpack-en perl-Test-Harness
+		qemu-system-x86-core virtiofsd busybox cpio kmod xz zstd apt dpkg debian-keyring'
 else
 	die "neither apt-get nor dnf is here; the README lists what is needed"
 fi
@@ -163,6 +165,15 @@ clang_runtime() {
 	fi
 }
 
+# the guests' view of our files: qemu's own package has it, or one of its own since qemu 8
+virtiofs_daemon() {
+	if is_installed virtiofsd || is_available virtiofsd; then
+		install_all virtiofsd
+	else
+		install_all qemu-system-common
+	fi
+}
+
 # sorting is by locale: one beside C is needed to see it
 english_locale() {
 	locale -a 2>/dev/null | grep -qix 'en_US\.utf-\{0,1\}8' && return 0
@@ -182,7 +193,10 @@ install_all $for_build
 if [ $test = yes ]; then
 	# shellcheck disable=SC2086
 	install_all $for_test
-	[ "$manager" != apt ] || clang_runtime
+	if [ "$manager" = apt ]; then
+		clang_runtime
+		virtiofs_daemon
+	fi
 	english_locale
 fi
 [ $installed = yes ] || say "everything is there"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs test suites and counts: tests/run.sh SUITE... (unit, cli, live, db): cmocka programs, bats
+# Runs test suites and counts: tests/run.sh SUITE... (unit, cli, live, db, kernels): cmocka programs, bats
 # files and *.t scripts. Each prints TAP; one that dies, or prints less than it planned, counts as
 # failed. With CI set, a test that skips is a failure: there, everything it needs is installed. Only
 # pt-pmp's own samples are not ours to bring.
@@ -59,7 +59,7 @@ for suite in "$@"; do
 			CMOCKA_MESSAGE_OUTPUT=TAP run unit "${program##*/}" "$program"
 		done
 		;;
-	cli | live | db)
+	cli | live | db | kernels)
 		for file in tests/"$suite"/*.bats tests/"$suite"/*.t; do
 			[ -e "$file" ] || continue
 			case $file in

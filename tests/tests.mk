@@ -41,7 +41,7 @@ $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libpmp-fuzz.a
 include tests/fixtures/fixtures.mk
 
 check: all unit-tests fixtures tools ## run every test
-	tests/run.sh unit cli live db
+	tests/run.sh unit cli live db kernels
 
 check-unit: unit-tests ## the pure modules, under ASan and UBSan
 	tests/run.sh unit
@@ -54,6 +54,9 @@ check-live: all fixtures tools ## the program against running fixtures (root)
 
 check-db: all fixtures tools ## the program against MariaDB under sysbench (root)
 	tests/run.sh db
+
+check-kernels: all fixtures ## the program in other kernels, under qemu: KERNELS="6.1 newest" (root)
+	scripts/check-kernels.sh
 
 unit-tests: $(UNIT_BIN)
 
@@ -70,7 +73,8 @@ fuzz: $(FUZZ_BIN) ## each fuzzer for FUZZ_SECONDS (60)
 lint: all ## format, static checks, shell scripts
 	scripts/lint.sh
 
-.PHONY: check check-unit check-cli check-live check-db unit-tests tools bench bench-text fuzz lint fixtures
+.PHONY: check check-unit check-cli check-live check-db check-kernels unit-tests tools bench \
+	bench-text fuzz lint fixtures
 
 # programs that measure or compare
 TOOLS := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/tools/*.c)))

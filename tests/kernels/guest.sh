@@ -1,0 +1,165 @@
+#!/bin/bash
+# The checks that each kernel has to pass, run in the guest: `ok N - TEXT` or `not ok N - TEXT` with
+# the reason in comments. MODES says which of bpf-pmp's modes are checked.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 1
+BATS_TEST_TMPDIR=$(mktemp -d)
+export BATS_TEST_TMPDIR
+# shellcheck source=tests/live/lib.bash
+. tests/live/lib.bash
+# without it, <( ) reads nothing, and a comparison with nothing succeeds
+[ -e /dev/fd/0 ] || exit 1
+pmp=${B:-build}/bpf-pmp
+dir=$BATS_TEST_TMPDIR
+number=0
+failed=0
+trap 'stop_fixture; rm -rf "$dir"' EXIT
+
+# check TEXT COMMAND...: one line of TAP
+check() {
+	number=$((number + 1))
+	if "${@:2}" >"$dir/log" 2>&1; then
+		echo "ok $number - $1"
+	else
+		echo "not ok $number - $1"
+		head -c 2000 "$dir/log" | sed 's/^/# /'
+		failed=$((failed + 1))
+	fi
+	stop_fixture
+}
+
+# run_pmp OPTION...: to $dir/out and $dir/err, which are shown in case
+run_pmp() {
+	local status=0
+	timeout 60 "$pmp" "$@" >"$dir/out" 2>"$dir/err" || status=$?
+	cat "$dir/err"
+	[ "$status" -eq 0 ] || lib_fail "bpf-pmp $*: status $status"
+}
+
+# with_fixture NAME ARGUMENT... -- OPTION...: bpf-pmp's view of a fixture, shown in case
+with_fixture() {
+	local -a fixture=()
+	while [ "$1" != -- ]; do
+		fixture+=("$1")
+		shift
+	done
+	shift
+	start_fixture "${fixture[@]}" || return 1
+	run_pmp -p "$fixture_pid" "$@" || return 1
+	cat "$dir/out"
+}
+
+# counted GLOB: the sum of the counts of the lines whose stack matches
+counted() {
+	local count line sum=0
+	while read -r count line; do
+		# shellcheck disable=SC2053 # it is a pattern
+		[[ $line == $1 ]] && sum=$((sum + count))
+	done < <(grep -aE '^ *[0-9]+ ' "$dir/out")
+	echo "$sum"
+}
+
+usable() {
+	run_pmp --check || return 1
+	cat "$dir/out"
+	grep -qx 'BPF programs: ok' "$dir/out" && grep -q '^thread iterator: ok' "$dir/out" &&
+		grep -q '^CPU sampling: ok' "$dir/out"
+}
+
+# stacks CASE NAME ARGUMENT...: a case of tests/fixtures/expected
+stacks() {
+	start_case "$@" || return 1
+	run_pmp -p "$target_pid" || return 1
+	expect_stacks "$1" "$dir/out"
+}
+
+# whole_stacks CASE NAME ARGUMENT...: nothing is lost, so nothing is said on standard error
+whole_stacks() {
+	stacks "$@" && [ ! -s "$dir/err" ]
+}
+
+check_threads() {
+	local case run
+	local -a words
+	while read -r case run; do
+		read -ra words <<<"$run"
+		check "threads: $case: $run" whole_stacks "$case" "${words[@]}"
+	done <<-END
+		frames_eu frames plain alloca vla realigned realigned_vla noreturn qsort huge
+		signals signals handler altstack fault nested
+		recurse_400 recurse 400
+		recurse_large recurse 40 100000
+		threads_gap threads gap 20
+		zombie_leader threads zombie-leader
+		vfork_parent spawn vfork
+	END
+	# they run all the time: some may be marked, and that is said
+	check "threads: threads_busy: threads busy 4" stacks threads_busy threads busy 4
+	check "threads: --kernel" kernel_frames
+}
+
+kernel_frames() {
+	with_fixture recurse 60 -- --kernel || return 1
+	[ ! -s "$dir/err" ] || return 1
+	[ "$(counted '*do_syscall_64,entry_SYSCALL_64*,*pause*,hold_here,descend,*main*')" -eq 1 ]
+}
+
+# chain_N,...,chain_1
+chain() {
+	local i names=
+	for ((i = $1; i > 0; i--)); do
+		names+=chain_$i,
+	done
+	echo "${names%,}"
+}
+
+# of what `spin chain 12` does, 95 in 100 samples have to be whole
+spinning() {
+	local whole all
+	with_fixture "$1" chain 12 -- --mode=cpu --duration 2 -F 99 || return 1
+	all=$(counted '*')
+	whole=$(($(counted "$2") - $(counted '*[[]*')))
+	[ "$all" -ge 20 ] || lib_fail "$all samples in two seconds" || return 1
+	[ $((whole * 100)) -ge $((all * 95)) ] || lib_fail "$whole of $all samples are whole"
+}
+
+whole_chain() {
+	spinning spin "*$(chain 12),main*,_start*"
+}
+
+frame_pointers() {
+	spinning spin_fp "*$(chain 12),main*" || return 1
+	grep -qi 'frame pointer' "$dir/err" || lib_fail "frame pointers are not announced"
+}
+
+check_cpu() {
+	# without it, no program can follow tables through a whole stack
+	if grep -qw bpf_loop /proc/kallsyms; then
+		check "cpu: a chain of calls, by its tables" whole_chain
+	else
+		check "cpu: a chain of calls, by frame pointers, announced" frame_pointers
+	fi
+}
+
+waiting() {
+	local count line found=0
+	with_fixture block sleeps -- --mode=offcpu --duration 2 || return 1
+	while read -r count line; do
+		[[ $line == *block_3,block_2,block_1,* ]] && [ "$count" -gt 1000000 ] && found=1
+	done < <(grep -aE '^ *[0-9]+ ' "$dir/out")
+	[ "$found" -eq 1 ] || lib_fail "no line of block_3,block_2,block_1 has more than a second"
+}
+
+check_offcpu() {
+	check "offcpu: a sleep of two seconds, in microseconds" waiting
+}
+
+check "--check finds all usable" usable
+for mode in $MODES; do
+	case $mode in
+	threads | cpu | offcpu) "check_$mode" ;;
+	*) check "$mode is a mode" false ;;
+	esac
+done
+echo "1..$number"
+[ "$failed" -eq 0 ]
