@@ -22,6 +22,8 @@
 #define MS 1000000ull
 /* Until nothing that the kernel took with an old generation is still on its way to us. */
 #define RETIRE_NS (5000 * MS)
+/* A process that has had its mappings for so long is not one that changes them all the time. */
+#define SETTLED_NS (1000 * MS)
 /* A process whose mappings are what they were although it asked: not at once again. */
 #define FIRST_PAUSE_NS (20 * MS)
 #define LAST_PAUSE_NS  (2000 * MS)
@@ -32,7 +34,7 @@ struct generation {
 	uint32_t number;
 	uint32_t first_mapping;
 	size_t users; /* processes that have it now */
-	uint64_t retired_at;
+	uint64_t made_at, retired_at;
 	bool put;
 	size_t n;
 	struct code_place places[]; /* ascending; each holds a reference to its object */
@@ -291,6 +293,7 @@ static int new_generation(struct processes *ps, struct process *p)
 	g->number = ++ps->last_number;
 	if (!g->number) /* 0 is none */
 		g->number = ++ps->last_number;
+	g->made_at = now_ns();
 	g->n = ps->n_places;
 	memcpy(g->places, ps->places, ps->n_places * sizeof(g->places[0]));
 	HASH_ADD(hh, ps->generations, number, sizeof(g->number), g);
@@ -554,7 +557,9 @@ int processes__verify(struct processes *ps, pid_t pid, uint32_t generation, uint
 	struct process *p = find_process(ps, pid);
 	int err = 0;
 
-	if (!p || p->ended_at)
+	/* one that is young may have come, gone and come again: that it is there now says nothing
+	 */
+	if (!p || p->ended_at || !p->now || p->now->made_at + SETTLED_NS > time)
 		return -ESTALE;
 	if (p->looked_at < time)
 		err = look_at(ps, p, false);

@@ -49,8 +49,8 @@ int processes__find_code(const struct processes *ps, uint32_t generation, uint64
 
 /*
  * Whether a process still had this generation at `time` (ns, CLOCK_MONOTONIC): the kernel met it
- * then but could not tell. Looks at its mappings. Returns 0; -ESTALE: it had not, or has ended so
- * that nobody can tell; -ENOMEM.
+ * then but could not tell. Looks at its mappings. Returns 0; -ESTALE: it had not, or nobody can
+ * tell, for it has ended or changes its mappings all the time; -ENOMEM.
  */
 int processes__verify(struct processes *ps, pid_t pid, uint32_t generation, uint64_t time);
 

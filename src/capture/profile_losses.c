@@ -70,8 +70,10 @@ static void append_stacks(struct strbuf *out, const struct profile_losses *l, bo
 		{by[PMP_STATUS_IMPLAUSIBLE], "broken (makes no sense)"},
 		{by[PMP_STATUS_NO_MAPPING], "broken (led to where no code is known)"},
 		{by[PMP_STATUS_STALE], "broken (code replaced just before)"},
-		{by[PMP_STATUS_UNKNOWN_PROCESS], "broken (process not read: too new, or not permitted)"},
-		{l->stacks.frameless, "broken (no user stack: a thread that ends, or the kernel's)"},
+		{by[PMP_STATUS_UNKNOWN_PROCESS],
+		 "broken (process not read: too new, or not permitted)"},
+		{l->stacks.frameless,
+		 "broken (no user stack: a thread that ends, or the kernel's)"},
 		{by[PMP_STATUS_NOT_64_BIT], "broken (not 64-bit code)"},
 		{l->stacks.kernel_cut, "with kernel frames cut off"},
 		{l->stats.unsent, "lost (no room to send their stack)"},
@@ -101,8 +103,7 @@ static void append_ticks(struct strbuf *out, const struct profile_losses *l)
 	strbuf__printf(out, ", %llu of them idle", (unsigned long long)l->stats.idle);
 	if (l->expected_known)
 		strbuf__printf(out, " (%llu expected)", (unsigned long long)l->expected_idle);
-	strbuf__printf(out, ", %llu in what is sampled\n",
-		       (unsigned long long)l->stats.samples);
+	strbuf__printf(out, ", %llu in what is sampled\n", (unsigned long long)l->stats.samples);
 }
 
 static void append_waits(struct strbuf *out, const struct profile_losses *l)

@@ -64,7 +64,8 @@ void sampler__ignore_thread(struct sampler *s, uint64_t id);
 
 /* Sums over all CPUs, so far. */
 int sampler__stats(const struct sampler *s, struct pmp_stats *ret_stats);
-/* Ticks that there should have been, and those of them on idle CPUs; false: that cannot be known. */
+/* Ticks that there should have been, and those of them on idle CPUs; false: that cannot be known.
+ */
 bool sampler__expected(struct sampler *s, uint64_t *ret_ticks, uint64_t *ret_idle);
 
 #endif

@@ -14,7 +14,7 @@
 
 #define MAX_RULES    65536
 #define MAX_MAPPINGS 65536
-#define MAX_ROWS     (64u << 20)  /* 512 MiB */
+#define MAX_ROWS     (64u << 20) /* 512 MiB */
 /* A program in the kernel that still searches what was given back is done by then. */
 #define REST_NS 1000000000ull
 

@@ -258,7 +258,7 @@ static int drop_if_over(struct waits *w, const struct state *before, const struc
 static bool is_counted(const struct waits *w, const struct state *state)
 {
 	return w->plan->states & (state->state & TASK_INTERRUPTIBLE ? PLAN_STATE_INTERRUPTIBLE
-								   : PLAN_STATE_UNINTERRUPTIBLE);
+								    : PLAN_STATE_UNINTERRUPTIBLE);
 }
 
 int waits__find_begun(struct waits *w, pid_t pid, struct error *e)

@@ -271,6 +271,8 @@ static bool names_file(const struct objects *o, const struct mapping *m, const c
 
 	if (m->deleted || !strcmp(file_name(name), file_name(m->path)))
 		return true;
+	if (name[0] != '/') /* from a folder that we do not know */
+		return false;
 	fd = object_file__open_path(o->pid, name, &id);
 	if (fd < 0)
 		return true;

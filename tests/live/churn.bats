@@ -102,7 +102,7 @@ right_names() {
 			}
 			# what is shown as whole goes down to where it started; a thread that ends or
 			# makes itself another program has no more than its kernel stack for a while
-			if ($0 ~ /(^|,)(do_exit|do_group_exit|bprm_execve)[^,]*,([^,]*,)*entry_SYSCALL_64_after_hwframe$/)
+			if ($0 ~ /(^|,)(do_exit|bprm_execve),/)
 				next
 			if ($0 !~ /(^|,)\[[a-z]+\]$/ && $0 !~ /(^|,)(start_thread|[^,]*clone3|_start|__clone|clone)([(][^,]*[)])?$/) {
 				wrong += n
