@@ -10,6 +10,7 @@
 typedef __u8 pmp_u8;
 typedef __s16 pmp_s16;
 typedef __s32 pmp_s32;
+typedef __s64 pmp_s64;
 typedef __u32 pmp_u32;
 typedef __u64 pmp_u64;
 #else
@@ -17,6 +18,7 @@ typedef __u64 pmp_u64;
 typedef uint8_t pmp_u8;
 typedef int16_t pmp_s16;
 typedef int32_t pmp_s32;
+typedef int64_t pmp_s64;
 typedef uint32_t pmp_u32;
 typedef uint64_t pmp_u64;
 #endif
@@ -131,6 +133,134 @@ struct pmp_rule {
 
 _Static_assert(sizeof(struct pmp_row) == 8, "pmp_row is an ABI");
 _Static_assert(sizeof(struct pmp_rule) == 40, "pmp_rule is an ABI");
+
+/* Executable memory of a process. A process' mappings ascend and do not overlap. */
+struct pmp_mapping {
+	pmp_u64 start, end;
+	pmp_u64 base; /* where the table's base is in the target: what row.pc counts from */
+	/*
+	 * 8 bytes of the object's build id, and where they are in the target: what lies there while
+	 * the mapping still is what the table was made from. check_addr 0: not known.
+	 */
+	pmp_u64 check_addr, check;
+	pmp_u32 first_row, n_rows; /* n_rows 0: no unwind information (JIT code, unreadable file) */
+};
+
+/* A process that is sampled, by its pid in the reader's pid namespace. */
+struct pmp_process {
+	pmp_u32 first_mapping, n_mappings; /* n_mappings 0: not known yet */
+	pmp_u32 generation; /* of its mappings: no other process or time has the same; 0: none */
+	pmp_u32 asked;	    /* user space has been asked to look at its mappings (again) */
+};
+
+/* How the unwinding of a user stack ended. */
+enum pmp_status {
+	PMP_STATUS_WHOLE,
+	PMP_STATUS_TRUNCATED,	    /* more frames than max_frames */
+	PMP_STATUS_GUESSED,	    /* whole, but over a frame-pointer step */
+	PMP_STATUS_FRAME_POINTERS,  /* the kernel's own walk: ends anywhere */
+	PMP_STATUS_NO_CFI,	    /* no unwind information, and no frame pointer to go by */
+	PMP_STATUS_UNSUPPORTED,	    /* unwind information that a rule cannot say */
+	PMP_STATUS_UNREADABLE,	    /* stack memory that is not there (paged out?) */
+	PMP_STATUS_IMPLAUSIBLE,	    /* led to where no caller can be */
+	PMP_STATUS_NO_MAPPING,	    /* code that was mapped since user space last looked */
+	PMP_STATUS_STALE,	    /* the same place holds another object since then */
+	PMP_STATUS_UNKNOWN_PROCESS, /* user space has not looked at the process yet */
+	PMP_STATUS_NOT_64_BIT,
+	PMP_N_STATUS
+};
+
+/* Added to a status: whether the code is still what it was could not be read. */
+#define PMP_STATUS_UNVERIFIED 0x100
+
+#define PMP_USER_FRAMES 512
+
+/* Marks in the addresses of user frames; addresses end below. */
+#define PMP_FRAME_SIGNAL (1ULL << 63) /* a signal's trampoline */
+#define PMP_FRAME_EXACT	 (1ULL << 62) /* not a return address */
+#define PMP_FRAME_PC	 (PMP_FRAME_EXACT - 1)
+
+/* What the samplers' ring buffer holds: a struct pmp_event first, by its type what follows. */
+enum pmp_event_type {
+	PMP_EVENT_USER_STACK,	/* struct pmp_stack_event */
+	PMP_EVENT_KERNEL_STACK, /* struct pmp_stack_event */
+	PMP_EVENT_THREAD,	/* struct pmp_thread_event */
+	PMP_EVENT_SAMPLE,	/* struct pmp_sample_event */
+	PMP_EVENT_LOOK,		/* look at this process' mappings, please */
+	PMP_EVENT_FORK,		/* pid, child of other_pid, begins with its mappings */
+	PMP_EVENT_EXEC,
+	PMP_EVENT_EXIT,
+};
+
+struct pmp_event {
+	pmp_u32 type; /* enum pmp_event_type */
+	pmp_u32 pid;  /* the process, in the reader's pid namespace */
+	pmp_u32 other_pid;
+	pmp_u32 generation;
+	pmp_u64 time; /* ns, CLOCK_MONOTONIC */
+};
+
+/* A stack, the first time that it is met; later only its id. */
+struct pmp_stack_event {
+	struct pmp_event event;
+	pmp_u64 id;	/* hash of all that follows and of the generation; never 0 */
+	pmp_u32 status; /* enum pmp_status; of a kernel stack 0, or 1: it has more frames */
+	pmp_u32 n;	/* frames that follow, innermost first, 8 bytes each */
+};
+
+/* A thread, the first time that it is met under this name; only where threads are told apart. */
+struct pmp_thread_event {
+	struct pmp_event event;
+	pmp_u64 id;
+	pmp_u32 tid; /* in the reader's pid namespace */
+	char comm[PMP_COMM_LEN];
+	pmp_u32 reserved;
+};
+
+/* What was counted. */
+struct pmp_count_key {
+	pmp_u64 user; /* stack ids; 0: there is none */
+	pmp_u64 kernel;
+	pmp_u64 thread; /* 0: threads are not told apart */
+	pmp_u32 pid;
+	pmp_u32 runnable; /* off-CPU: it was preempted, it did not wait */
+};
+
+struct pmp_count {
+	pmp_u64 n;
+	pmp_u64 ns; /* off-CPU: time spent there */
+};
+
+struct pmp_sample_event {
+	struct pmp_event event;
+	struct pmp_count_key key;
+	pmp_u32 tid;
+	pmp_u32 cpu;
+	pmp_u32 n_user, n_kernel;
+	char comm[PMP_COMM_LEN];
+};
+
+/* A thread off the CPU, by its number in the initial pid namespace. */
+struct pmp_wait {
+	struct pmp_count_key key;
+	pmp_u64 since;	     /* ns, CLOCK_MONOTONIC */
+	pmp_u64 switches;    /* its switch count then: it must be the same when it comes back */
+	pmp_u32 from_before; /* put there by user space: it was off the CPU at the start */
+	pmp_u32 reserved;
+};
+
+/* What may happen to a tick of the clock; a counter each, per CPU. */
+struct pmp_stats {
+	pmp_u64 ticks;	    /* times that the program was run by a sampling event */
+	pmp_u64 idle;	 /* of these, on a CPU that had nothing to do */
+	pmp_u64 samples;    /* of these, in a process that is sampled; off-CPU: waits that ended */
+	pmp_u64 unsent;	    /* samples lost: the ring buffer had no room for a new stack */
+	pmp_u64 uncounted;  /* samples lost: the counts had no room for a new key */
+	pmp_u64 unbegun;    /* off-CPU: waits that ended whose begin is not known */
+	pmp_u64 waits_full; /* off-CPU: waits that could not be put down when they began */
+	pmp_u64 asks_lost;  /* asks or news of processes that found no room */
+	pmp_u64 preempted_ns; /* off-CPU: time spent runnable, whether it is counted or not */
+};
 
 _Static_assert(sizeof(struct pmp_task) == 216, "pmp_task is an ABI");
 _Static_assert(sizeof(struct pmp_task) + PMP_KERNEL_FRAMES * 8 + PMP_TASK_PAGES * PMP_PAGE <= 32768,

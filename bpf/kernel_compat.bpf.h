@@ -15,6 +15,11 @@
 #define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 
+#define TASK_INTERRUPTIBLE 0x01
+#define TASK_DEAD	   0x80
+#define EXIT_DEAD	   0x10
+#define EXIT_ZOMBIE	   0x20
+
 /*
  * Not relocated: this layout is an ABI (it is what ptrace and perf hand out), and a program may
  * read the context of a perf_event only in whole words, while kernels with FRED split cs.
@@ -31,8 +36,11 @@ struct bpf_perf_event_data {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct pid_namespace;
+
 struct upid {
 	int nr;
+	struct pid_namespace *ns;
 };
 
 struct pid {
@@ -50,6 +58,14 @@ struct thread_struct {
 
 struct mm_struct;
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live;
+};
+
 struct task_struct {
 	unsigned int __state; /* 5.14 and later */
 	void *stack;
@@ -61,6 +77,7 @@ struct task_struct {
 	int tgid;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	struct signal_struct *signal;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	__u64 start_time;

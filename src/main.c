@@ -10,6 +10,7 @@
 #include "base/strbuf.h"
 #include "capture/features.h"
 #include "capture/guard.h"
+#include "capture/profile.h"
 #include "capture/session.h"
 #include "capture/targets.h"
 #include "cli/options.h"
@@ -21,6 +22,7 @@
 #include "write/output.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
@@ -111,6 +113,65 @@ static int capture_by_bpf(const struct plan *plan, struct pipeline *p, const pid
 	return err;
 }
 
+/* A line on the terminal that is written over again; gone in the end. */
+static void show_progress(void *arg, const struct profile_progress *progress)
+{
+	*(bool *)arg = true;
+	fprintf(stderr, "\rbpf-pmp: %.0f s left, %" PRIu64 " samples, %" PRIu64 " lost\033[K",
+		progress->left, progress->samples, progress->lost);
+}
+
+/* What else standard error has to say of a profile. */
+static int describe_profile(struct profile *profile, const struct pipeline *p)
+{
+	struct strbuf text = STRBUF_INIT;
+	int err = profile__describe(profile, &text);
+
+	if (!err)
+		fputs(text.data ? text.data : "", stderr);
+	strbuf__free(&text);
+	if (pipeline__kernel_hidden(p))
+		fputs("bpf-pmp: kernel names are hidden (kernel.kptr_restrict): kernel frames are "
+		      "shown as ??\n",
+		      stderr);
+	return err;
+}
+
+static int profile(const struct plan *plan, struct pipeline *p, const pid_t *pids, size_t n_pids,
+		   struct error *e)
+{
+	/* Ctrl-C is how a long one ends: it is to be printed then */
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	bool shown = false;
+	struct profile_sink sink = {
+		.stack = pipeline__stack,
+		.tick = pipeline__tick,
+		.wants = pipeline__wants,
+		.arg = p,
+	};
+	struct profile *profile = profile__new(plan);
+	time_t began = time(NULL);
+	int err = profile ? 0 : -errno;
+
+	if (!err) {
+		sigaction(SIGINT, &action, NULL);
+		sigaction(SIGTERM, &action, NULL);
+		if (plan->duration > 2 && isatty(STDERR_FILENO)) {
+			sink.progress = show_progress;
+			sink.progress_arg = &shown;
+		}
+		err = profile__run(profile, pids, n_pids, &sink, &interrupted, e);
+	}
+	if (shown)
+		fputs("\r\033[K", stderr);
+	if (!err)
+		err = pipeline__report(p, &began);
+	if (!err)
+		err = describe_profile(profile, p);
+	profile__free(profile);
+	return err;
+}
+
 /* One run of gdb or eu-stack on each process. */
 static int trace_once(struct tracer *tracer, struct pipeline *p, const pid_t *pids, size_t n_pids,
 		      struct error *e)
@@ -171,7 +232,9 @@ static int capture(const struct plan *plan, bool as_pt_pmp)
 		pipeline = pipeline__new(plan, &e);
 		err = pipeline ? 0 : -errno;
 	}
-	if (!err && plan->tracer == PLAN_TRACER_BPF)
+	if (!err && plan->mode != PLAN_MODE_THREADS)
+		err = profile(plan, pipeline, pids, n_pids, &e);
+	else if (!err && plan->tracer == PLAN_TRACER_BPF)
 		err = capture_by_bpf(plan, pipeline, pids, n_pids, &e);
 	else if (!err)
 		err = capture_by_tracer(plan, pipeline, pids, n_pids, &e);
@@ -217,9 +280,9 @@ static bool stdin_has_trace(const struct plan *plan)
 	struct stat st;
 	int waiting;
 
-	if (plan->target_given || plan->iterations > 1 || plan->save_samples || plan->kernel ||
-	    plan->tracer != PLAN_TRACER_BPF || fstat(STDIN_FILENO, &st) ||
-	    !(S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode)))
+	if (plan->mode != PLAN_MODE_THREADS || plan->target_given || plan->iterations > 1 ||
+	    plan->save_samples || plan->kernel || plan->tracer != PLAN_TRACER_BPF ||
+	    fstat(STDIN_FILENO, &st) || !(S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode)))
 		return false;
 	if (poll(&readable, 1, 2000) == 0)
 		fprintf(stderr,
@@ -254,8 +317,9 @@ static int check(const struct plan *plan)
 	int err = !output ? -errno : !check ? -ENOMEM : 0;
 
 	if (!err) {
-		check->pid = plan->pid;
-		if (!plan->pid && plan->binary && !find__binary(plan->binary, &pids, &n) && n == 1)
+		check->pid = plan->n_pids ? plan->pids[0] : 0;
+		if (!plan->n_pids && plan->binary && !find__binary(plan->binary, &pids, &n) &&
+		    n == 1)
 			check->pid = pids[0];
 		free(pids);
 		err = guard__run(run_check, check, plan->max_wait);
@@ -339,8 +403,8 @@ int main(int argc, char *argv[])
 					    getenv("HOME"), &words, &e)
 			     : -ENOMEM;
 	if (!err)
-		err = options__parse(argc ? argc - 1 - words : 0, argv + 1 + words, config, &plan,
-				     &e);
+		err = options__parse(argc ? argc - 1 - words : 0, argv + 1 + words, config,
+				     as_pt_pmp, &plan, &e);
 	if (err)
 		complain(&e, err);
 	/* pt-pmp knows one form, and makes what it can of any other */

@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "fold/aggregate.h"
 #include "fold/filter.h"
+#include "fold/functions.h"
 #include "fold/shorten.h"
 #include "read/reader.h"
 #include "sym/symbolize.h"
@@ -83,7 +84,11 @@ static int start_reading(struct pipeline *p, enum input_format format)
 
 struct pipeline *pipeline__new(const struct plan *plan, struct error *e)
 {
-	const struct symbolizer_options options = {.debug_dir = NULL};
+	const struct symbolizer_options options = {
+		.annotate = plan->annotate,
+		.by_process = plan->by_process,
+		.off_cpu = plan->mode == PLAN_MODE_OFFCPU,
+	};
 	struct pipeline *p = calloc(1, sizeof(*p));
 	int err = ENOMEM;
 
@@ -166,18 +171,75 @@ int pipeline__open_saved(struct pipeline *p)
 	return start_reading(p, INPUT_GDB);
 }
 
-int pipeline__sample(void *pipeline, struct objects *objects, const struct raw_sample *sample,
-		     unsigned int number)
+int pipeline__sample(void *pipeline, const struct raw_sample *sample, unsigned int number)
 {
 	struct pipeline *p = pipeline;
 	struct stack stack;
-	int err = symbolizer__stack(p->symbolizer, objects, sample, number, &stack);
+	int err = symbolizer__stack(p->symbolizer, sample, number, &stack);
 
 	if (!err && p->saved)
 		err = write_gdb__stack(&p->iteration, &stack);
 	if (!err)
 		err = aggregate__add(p->aggregate, &stack);
 	return err < 0 ? err : 0;
+}
+
+int pipeline__stack(void *pipeline, const struct raw_sample *sample)
+{
+	return pipeline__sample(pipeline, sample, 1);
+}
+
+/* The names of a stack, a line each. */
+static int append_names(struct pipeline *p, struct strbuf *out, const struct stack *stack)
+{
+	struct text name;
+	int err = 0;
+
+	for (size_t i = 0; i < stack->n_frames && !err; i++) {
+		err = shortener__frame(p->shortener, stack->frames[i], &name);
+		if (err || !name.len)
+			continue;
+		strbuf__append_char(out, '\t');
+		strbuf__append(out, name.str, name.len);
+		strbuf__append_char(out, '\n');
+	}
+	strbuf__append_char(out, '\n');
+	return err;
+}
+
+int pipeline__tick(void *pipeline, const struct profile_tick *tick, const struct raw_sample *sample)
+{
+	struct pipeline *p = pipeline;
+	const struct sample_line line = {
+		.time = tick->time,
+		.comm = tick->comm,
+		.pid = tick->pid,
+		.tid = tick->tid,
+		.cpu = tick->cpu,
+		.n_kernel = sample->n_kernel,
+		.n_user = sample->n_user,
+	};
+	struct stack stack;
+	int err;
+
+	/* as they come: they are not gathered here */
+	strbuf__reset(&p->iteration);
+	err = write_samples__line(&p->iteration, &line);
+	if (!err && p->plan->stacks) {
+		err = symbolizer__stack(p->symbolizer, sample, 1, &stack);
+		if (!err)
+			err = append_names(p, &p->iteration, &stack);
+	}
+	return err ? err : output__append(p->output, &p->iteration, p->e);
+}
+
+bool pipeline__wants(void *pipeline, const struct raw_sample *thread)
+{
+	struct pipeline *p = pipeline;
+	struct stack stack;
+
+	return symbolizer__stack(p->symbolizer, thread, 1, &stack) ||
+	       filter__wants(p->filter, stack.header);
 }
 
 int pipeline__trace(void *pipeline, const char *bytes, size_t len)
@@ -281,24 +343,55 @@ int pipeline__files(struct pipeline *p, bool *ret_missing)
 	return err ? err : reader__finish(p->reader);
 }
 
+static size_t top(const struct plan *plan, size_t n)
+{
+	return plan->top && plan->top < n ? plan->top : n;
+}
+
+static int write_functions(const struct plan *plan, const struct report *report,
+			   struct strbuf *text)
+{
+	struct functions *functions = functions__new(report);
+	struct report_functions table;
+	int err;
+
+	if (!functions)
+		return -errno;
+	table = functions__table(functions);
+	table.n_functions = top(plan, table.n_functions);
+	err = write_functions__table(text, &table);
+	functions__free(functions);
+	return err;
+}
+
+static int write_report(const struct plan *plan, const struct report *report, struct strbuf *text)
+{
+	struct report shown = *report;
+
+	if (plan->functions)
+		return write_functions(plan, report, text);
+	shown.n_lines = top(plan, shown.n_lines);
+	if (plan->format == PLAN_FORMAT_FOLDED)
+		return write_folded__report(text, &shown);
+	return plan->percent ? write_pmp__shares(text, &shown) : write_pmp__report(text, &shown);
+}
+
 int pipeline__report(struct pipeline *p, const time_t *began)
 {
 	struct strbuf text = STRBUF_INIT;
 	struct report report;
 	int err = 0;
 
+	if (p->plan->format == PLAN_FORMAT_SAMPLES)
+		return output__finish(p->output, p->e);
 	if (began && p->plan->tracer != PLAN_TRACER_BPF)
 		err = reader__finish(p->reader);
 	if (!err)
 		err = aggregate__report(p->aggregate, &report);
-	if (!err && p->plan->format == PLAN_FORMAT_PMP) {
-		if (began)
-			err = write_pmp__date(&text, *began);
-		if (!err)
-			err = write_pmp__report(&text, &report);
-	} else if (!err) {
-		err = write_folded__report(&text, &report);
-	}
+	if (!err && began && p->plan->format == PLAN_FORMAT_PMP)
+		err = write_pmp__date(&text, *began);
+	if (!err)
+		err = write_report(p->plan, &report, &text);
 	if (!err)
 		err = output__put(p->output, &text, p->e);
 	strbuf__free(&text);

@@ -8,9 +8,9 @@
 #define PMP_PIPELINE_H
 
 #include "base/error.h"
+#include "capture/profile.h"
 #include "model/plan.h"
 #include "model/raw_sample.h"
-#include "proc/object.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,8 +28,13 @@ void pipeline__free(struct pipeline *p);
 int pipeline__open_saved(struct pipeline *p);
 
 /* One captured thread; fits struct session_sink. */
-int pipeline__sample(void *pipeline, struct objects *objects, const struct raw_sample *sample,
-		     unsigned int number);
+int pipeline__sample(void *pipeline, const struct raw_sample *sample, unsigned int number);
+
+/* A sampler's stack with its count, a sample as it comes, and whether a thread is wanted; fit
+ * struct profile_sink. */
+int pipeline__stack(void *pipeline, const struct raw_sample *sample);
+int pipeline__tick(void *pipeline, const struct profile_tick *tick, const struct raw_sample *sample);
+bool pipeline__wants(void *pipeline, const struct raw_sample *thread);
 
 /* Text of a trace in gdb's form, from a tracer: it is kept, too; fits tracer_text_fn. */
 int pipeline__trace(void *pipeline, const char *bytes, size_t len);

@@ -46,7 +46,7 @@ check: all unit-tests fixtures tools ## run every test
 check-unit: unit-tests ## the pure modules, under ASan and UBSan
 	tests/run.sh unit
 
-check-cli: all fixtures ## options, errors, output files
+check-cli: all fixtures tools ## options, errors, output files
 	tests/run.sh cli
 
 check-live: all fixtures tools ## the program against running fixtures (root)

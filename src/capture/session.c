@@ -3,17 +3,18 @@
 
 #include "base/strbuf.h"
 #include "capture/guard.h"
+#include "capture/self.h"
 #include "capture/snapshot.h"
 #include "capture/target.h"
 #include "capture/tasks.h"
 #include "proc/find.h"
+#include "proc/object_cache.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 struct process {
@@ -27,33 +28,12 @@ struct session {
 	const struct plan *plan;
 	struct tasks *tasks;
 	struct snapshot *snapshot;
+	struct object_cache *cache; /* processes of one command map the same files */
 	struct process *processes;
 	size_t n_processes;
 	struct losses losses;
 	struct strbuf each; /* -v: a line for each stack that is not whole */
 };
-
-/*
- * A snapshot takes some 40 ms of one CPU, once. On a server that keeps all CPUs busy these would
- * stretch over most of a second at equal priority, threads running on between the passes. Without
- * the right to it (CAP_SYS_NICE), so be it.
- */
-static void raise_priority(void)
-{
-	if (setpriority(PRIO_PROCESS, 0, -10))
-		errno = 0;
-}
-
-/* Each object of each process keeps a file open. */
-static void allow_many_files(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
 
 struct session *session__new(const struct plan *plan, struct error *e)
 {
@@ -66,15 +46,16 @@ struct session *session__new(const struct plan *plan, struct error *e)
 	if (s) {
 		s->plan = plan;
 		s->snapshot = snapshot__new(plan->max_frames);
+		s->cache = object_cache__new();
 	}
-	if (!s || !s->snapshot) {
+	if (!s || !s->snapshot || !s->cache) {
 		error__set(e, ENOMEM, "out of memory");
 		session__free(s);
 		errno = ENOMEM;
 		return NULL;
 	}
-	raise_priority();
-	allow_many_files();
+	self__set_priority(true);
+	self__allow_many_files();
 	s->tasks = tasks__new(&options, e);
 	if (!s->tasks) {
 		int err = errno;
@@ -93,6 +74,7 @@ void session__free(struct session *s)
 	for (size_t i = 0; i < s->n_processes; i++)
 		target__free(s->processes[i].target);
 	free(s->processes);
+	object_cache__free(s->cache);
 	snapshot__free(s->snapshot);
 	tasks__free(s->tasks);
 	strbuf__free(&s->each);
@@ -121,7 +103,7 @@ static int add_processes(struct session *s, const pid_t *pids, size_t n)
 		if (!grown)
 			return -ENOMEM;
 		s->processes = grown;
-		process.target = target__new(pids[i]);
+		process.target = target__new(pids[i], s->cache);
 		if (!process.target)
 			return -ENOMEM;
 		s->processes[s->n_processes++] = process;
@@ -157,21 +139,12 @@ static int take_guarded(void *arg)
 	const struct take *take = arg;
 	struct session *s = take->session;
 	struct process *process = take->process;
-	const struct raw_sample *samples;
 	uint64_t ticks;
-	size_t n;
-	int err;
 
 	if (process->ended || find__start_time(process->pid, &ticks) ||
 	    ticks != process->start_ticks)
 		return error__set(take->e, ESRCH, "process %d has ended", (int)process->pid);
-	err = snapshot__take(s->snapshot, s->tasks, process->target, &s->losses, take->e);
-	if (err)
-		return err;
-	samples = snapshot__samples(s->snapshot, &n);
-	for (size_t i = 0; i < n; i++)
-		target__resolve(process->target, &samples[i]);
-	return 0;
+	return snapshot__take(s->snapshot, s->tasks, process->target, &s->losses, take->e);
 }
 
 static void note_not_whole(struct session *s, const struct raw_sample *sample)
@@ -192,7 +165,7 @@ static void note_not_whole(struct session *s, const struct raw_sample *sample)
 	strbuf__append_char(&s->each, '\n');
 }
 
-static int hand_out(struct session *s, struct process *process, const struct session_sink *sink)
+static int hand_out(struct session *s, const struct session_sink *sink)
 {
 	const struct raw_sample *samples;
 	int err = 0;
@@ -205,8 +178,7 @@ static int hand_out(struct session *s, struct process *process, const struct ses
 
 		if (s->plan->verbose && sample->end != STACK_WHOLE)
 			note_not_whole(s, sample);
-		err = sink->sample(sink->arg, target__objects(process->target), sample,
-				   (unsigned int)i);
+		err = sink->sample(sink->arg, sample, (unsigned int)i);
 	}
 	return err;
 }
@@ -236,7 +208,7 @@ static int take_one(struct session *s, struct process *process, const struct ses
 	if (err)
 		error__set(e, -err, "%s", error__text(own, err));
 	else
-		err = hand_out(s, process, sink);
+		err = hand_out(s, sink);
 	if (err == -ESRCH) {
 		process->ended = true;
 		target__free(process->target);

@@ -11,7 +11,6 @@
 #include "capture/losses.h"
 #include "model/plan.h"
 #include "model/raw_sample.h"
-#include "proc/object.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -21,8 +20,7 @@ struct session;
 
 struct session_sink {
 	/* One thread. `number` counts the threads of a snapshot downwards to 1, as gdb does. */
-	int (*sample)(void *arg, struct objects *objects, const struct raw_sample *sample,
-		      unsigned int number);
+	int (*sample)(void *arg, const struct raw_sample *sample, unsigned int number);
 	/* An iteration is over: no more samples of it come. */
 	int (*iteration)(void *arg);
 	void *arg;

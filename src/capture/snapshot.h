@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * snapshot: every thread of one process with its stack, at one moment, the process running on.
- * A snapshot owns its samples and their frames until it is taken again or freed.
+ * A snapshot owns its samples and their frames until it is taken again or freed; the objects of the
+ * frames are the target's.
  */
 #ifndef PMP_SNAPSHOT_H
 #define PMP_SNAPSHOT_H

@@ -23,14 +23,14 @@ struct target {
 	bool maps_are_new; /* read again since the snapshot began: once is enough */
 };
 
-struct target *target__new(pid_t pid)
+struct target *target__new(pid_t pid, struct object_cache *cache)
 {
 	struct target *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
 	t->pid = t->tid = pid;
-	t->objects = objects__new(pid);
+	t->objects = objects__new(pid, cache);
 	t->memory = stack_memory__new();
 	if (!t->objects || !t->memory) {
 		target__free(t);
@@ -53,11 +53,6 @@ void target__free(struct target *t)
 pid_t target__pid(const struct target *t)
 {
 	return t->pid;
-}
-
-struct objects *target__objects(struct target *t)
-{
-	return t->objects;
 }
 
 static int replace_maps(struct target *t)
@@ -209,14 +204,20 @@ enum stack_end target__unwind(struct target *t, const struct task_record *record
 	return end;
 }
 
-void target__resolve(struct target *t, const struct raw_sample *sample)
+void target__resolve(struct target *t, struct raw_frame *frames, size_t n)
 {
-	struct object *object;
-	uint64_t bias;
+	struct code_place place;
 
-	for (size_t i = 0; i < sample->n_user; i++) {
-		const struct raw_frame *frame = &sample->user[i];
+	for (size_t i = 0; i < n; i++) {
+		struct raw_frame *frame = &frames[i];
+		/* a return address: the call before it tells which function, a noreturn one is the
+		 * last, and what follows it may be another mapping's */
+		uint64_t addr = frame->exact ? frame->pc : frame->pc - 1;
 
-		objects__find(t->objects, frame->exact ? frame->pc : frame->pc - 1, &object, &bias);
+		if (objects__resolve(t->objects, addr, &place))
+			continue;
+		frame->object = place.object;
+		frame->bias = place.bias;
+		frame->from = place.from;
 	}
 }

@@ -16,12 +16,11 @@
 
 struct target;
 
-/* Reads nothing yet. NULL with errno. */
-struct target *target__new(pid_t pid);
+/* Reads nothing yet; `cache` is borrowed. NULL with errno. */
+struct target *target__new(pid_t pid, struct object_cache *cache);
 void target__free(struct target *t);
 
 pid_t target__pid(const struct target *t);
-struct objects *target__objects(struct target *t);
 
 /* Read the mappings anew, at the start of each snapshot. Returns 0 or -errno with `e` set. Takes
  * the target's memory lock. */
@@ -35,7 +34,8 @@ int target__read_maps(struct target *t, struct error *e);
 enum stack_end target__unwind(struct target *t, const struct task_record *record, size_t max_frames,
 			      struct raw_frame *ret_frames, size_t *ret_n, bool *ret_live);
 
-/* Find the objects of all frames now: naming them later takes no lock of the target's. */
-void target__resolve(struct target *t, const struct raw_sample *sample);
+/* Find the objects of the frames now: naming them later takes no lock of the target's. They are
+ * borrowed from the target. */
+void target__resolve(struct target *t, struct raw_frame *frames, size_t n);
 
 #endif

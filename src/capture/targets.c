@@ -60,12 +60,12 @@ static int list_processes(const struct plan *plan, const char **ret_name, pid_t 
 	static const char *const servers[] = {"mysqld", "mariadbd"};
 	int err = 0;
 
-	if (plan->pid) {
-		*ret_pids = malloc(sizeof(**ret_pids));
+	if (plan->n_pids) {
+		*ret_pids = calloc(plan->n_pids, sizeof(**ret_pids));
 		if (!*ret_pids)
 			return -ENOMEM;
-		(*ret_pids)[0] = plan->pid;
-		*ret_n = 1;
+		memcpy(*ret_pids, plan->pids, plan->n_pids * sizeof(**ret_pids));
+		*ret_n = plan->n_pids;
 		return 0;
 	}
 	if (plan->comm)
@@ -102,14 +102,22 @@ int targets__find(const struct plan *plan, pid_t **ret_pids, size_t *ret_n, stru
 	const char *name = NULL;
 	pid_t *pids = NULL;
 	size_t n = 0;
-	int err = list_processes(plan, &name, &pids, &n);
+	int err = 0;
 
+	if (plan->all) {
+		err = find__all(ret_pids, ret_n);
+		if (err)
+			return error__set(e, -err, "cannot list the processes in /proc: %s",
+					  strerror(-err));
+		return 0;
+	}
+	err = list_processes(plan, &name, &pids, &n);
 	if (err)
 		return error__set(e, -err, "cannot list the processes in /proc: %s",
 				  strerror(-err));
 	if (!n)
 		return none_found(plan, e);
-	if (n > 1 && !plan->comm) {
+	if (n > 1 && !plan->comm && !plan->n_pids) {
 		err = describe(pids, n, plan->max_wait, ret_list);
 		return err ? err
 			   : error__set(e, ENOTUNIQ,

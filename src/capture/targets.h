@@ -13,10 +13,11 @@
 #include <sys/types.h>
 
 /*
- * The processes of plan->pid, plan->comm or plan->binary, each one found to be fit to be read.
- * *ret_pids is the caller's to free. Returns 0 or -errno with `e` set: none matches, or the one
- * that does is a zombie, a kernel thread, ...; -ENOTUNIQ where several processes have a name that
- * must be one's: they are described in ret_list, a line each.
+ * The processes of plan->pids, plan->comm or plan->binary, each one found to be fit to be read;
+ * none, and *ret_pids NULL, with plan->all. *ret_pids is the caller's to free. Returns 0 or -errno
+ * with `e` set: none matches, or the one that does is a zombie, a kernel thread, ...; -ENOTUNIQ
+ * where several processes have a name that must be one's: they are described in ret_list, a line
+ * each.
  */
 int targets__find(const struct plan *plan, pid_t **ret_pids, size_t *ret_n, struct strbuf *ret_list,
 		  struct error *e);

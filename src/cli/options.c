@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/options.h"
 
+#include "cli/option_spec.h"
+
+#include <assert.h>
 #include <errno.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,313 +12,25 @@
 
 #define MAX_FRAMES_DEFAULT 4096
 #define MAX_WAIT_DEFAULT   5.0
+#define FREQUENCY_DEFAULT  99
+#define DURATION_DEFAULT   10.0
 
-struct option_spec {
-	char letter; /* 0: none */
-	const char *name;
-	const char *value; /* what the help calls it; NULL: takes none */
-	const char *help;
-	int (*set)(struct plan *plan, const char *value, struct error *e);
+/* One run of options__parse(). */
+struct parse {
+	struct plan plan;
+	const struct config *config;
+	bool as_pt_pmp;
+	enum plan_mode mode; /* found out before the options are applied */
+	bool has_files;	     /* words that are no options */
+	/* options that were met, by index in the table: on the command line; anywhere */
+	uint64_t on_line, given;
 };
-
-static int parse_whole(const char *option, const char *value, long min, long max, long *ret,
-		       struct error *e)
-{
-	char *end;
-	long n;
-
-	errno = 0;
-	n = strtol(value, &end, 10);
-	if (errno || end == value || *end || n < min || n > max)
-		return error__set(e, EINVAL, "%s takes a whole number from %ld to %ld, not '%s'",
-				  option, min, max, value);
-	*ret = n;
-	return 0;
-}
-
-static int parse_seconds(const char *option, const char *value, double min, double *ret,
-			 struct error *e)
-{
-	char *end;
-	double n;
-
-	errno = 0;
-	n = strtod(value, &end);
-	if (errno || end == value || *end || !isfinite(n) || n < min || n > 1e6)
-		return error__set(
-			e, EINVAL,
-			"%s takes a number of seconds from %g to 1000000 (0.5 will do), not '%s'",
-			option, min, value);
-	*ret = n;
-	return 0;
-}
-
-static int set_pid(struct plan *plan, const char *value, struct error *e)
-{
-	long n = 0;
-	int err = parse_whole("--pid", value, 1, INT32_MAX, &n, e);
-
-	plan->pid = (pid_t)n;
-	plan->target_given = true;
-	return err;
-}
-
-static int set_name(const char *option, const char *value, const char **ret, struct error *e)
-{
-	if (!*value || strchr(value, '/'))
-		return error__set(e, EINVAL,
-				  "%s takes the name of a program without its folder, not '%s'",
-				  option, value);
-	*ret = value;
-	return 0;
-}
-
-static int set_binary(struct plan *plan, const char *value, struct error *e)
-{
-	plan->target_given = true;
-	return set_name("--binary", value, &plan->binary, e);
-}
-
-static int set_comm(struct plan *plan, const char *value, struct error *e)
-{
-	plan->target_given = true;
-	if (strlen(value) > 15)
-		return error__set(
-			e, EINVAL,
-			"--comm takes at most 15 bytes, for the kernel keeps no more of a "
-			"command, not '%s'; use -b",
-			value);
-	return set_name("--comm", value, &plan->comm, e);
-}
-
-static int set_iterations(struct plan *plan, const char *value, struct error *e)
-{
-	long n = 1;
-	int err = parse_whole("--iterations", value, 1, 1000000, &n, e);
-
-	plan->iterations = (unsigned int)n;
-	return err;
-}
-
-static int set_interval(struct plan *plan, const char *value, struct error *e)
-{
-	return parse_seconds("--interval", value, 0, &plan->interval, e);
-}
-
-static int set_lines(struct plan *plan, const char *value, struct error *e)
-{
-	long n = 0;
-	int err = parse_whole("--lines", value, 0, INT32_MAX, &n, e);
-
-	plan->lines = (size_t)n;
-	return err;
-}
-
-static int set_tids(struct plan *plan, const char *value, struct error *e)
-{
-	plan->tids = value;
-	return 0;
-}
-
-static int set_save_samples(struct plan *plan, const char *value, struct error *e)
-{
-	if (!*value)
-		return error__set(e, EINVAL, "--save-samples takes the name of a file, not ''");
-	plan->save_samples = value;
-	return 0;
-}
-
-static int set_output(struct plan *plan, const char *value, struct error *e)
-{
-	if (!*value)
-		return error__set(e, EINVAL, "--output takes the name of a file, not ''");
-	plan->output = value;
-	return 0;
-}
-
-static int set_format(struct plan *plan, const char *value, struct error *e)
-{
-	if (!strcmp(value, "pmp"))
-		plan->format = PLAN_FORMAT_PMP;
-	else if (!strcmp(value, "folded"))
-		plan->format = PLAN_FORMAT_FOLDED;
-	else
-		return error__set(e, EINVAL, "--format takes pmp or folded, not '%s'", value);
-	return 0;
-}
-
-static int set_mode(struct plan *plan, const char *value, struct error *e)
-{
-	if (strcmp(value, "threads"))
-		return error__set(e, EINVAL, "--mode takes threads, not '%s'", value);
-	return 0;
-}
-
-static int set_kernel(struct plan *plan, const char *value, struct error *e)
-{
-	plan->kernel = true;
-	return 0;
-}
-
-static int set_max_frames(struct plan *plan, const char *value, struct error *e)
-{
-	long n = MAX_FRAMES_DEFAULT;
-	int err = parse_whole("--max-frames", value, 1, 1000000, &n, e);
-
-	plan->max_frames = (size_t)n;
-	return err;
-}
-
-static int set_max_wait(struct plan *plan, const char *value, struct error *e)
-{
-	return parse_seconds("--max-wait", value, 0.001, &plan->max_wait, e);
-}
-
-static int set_plain(struct plan *plan, const char *value, struct error *e)
-{
-	plan->plain_iterator = true;
-	return 0;
-}
-
-/* bpf, gdb, eu or pteu. */
-static int parse_tracer(const char *option, const char *value, enum plan_tracer *ret,
-			struct error *e)
-{
-	static const char *const names[] = {"bpf", "gdb", "eu", "pteu"};
-
-	for (int i = PLAN_TRACER_BPF; i <= PLAN_TRACER_PTEU; i++) {
-		if (!strcmp(value, names[i])) {
-			*ret = (enum plan_tracer)i;
-			return 0;
-		}
-	}
-	return error__set(e, EINVAL, "%s takes bpf, gdb, eu or pteu, not '%s'", option, value);
-}
-
-static int set_tracer(struct plan *plan, const char *value, struct error *e)
-{
-	return parse_tracer("--tracer", value, &plan->tracer, e);
-}
-
-/* pt-pmp's word for both: who captures, and whose form a trace has. */
-static int set_dumper(struct plan *plan, const char *value, struct error *e)
-{
-	enum plan_tracer tracer = PLAN_TRACER_BPF;
-	int err = parse_tracer("--dumper", value, &tracer, e);
-
-	if (err)
-		return err;
-	plan->tracer = tracer;
-	plan->dialect = tracer == PLAN_TRACER_EU     ? PLAN_DIALECT_EU
-			: tracer == PLAN_TRACER_PTEU ? PLAN_DIALECT_PTEU
-						     : PLAN_DIALECT_GDB;
-	return 0;
-}
-
-static int set_input(struct plan *plan, const char *value, struct error *e)
-{
-	plan->input = value;
-	return 0;
-}
-
-static int set_timeout(struct plan *plan, const char *value, struct error *e)
-{
-	return parse_seconds("--timeout", value, 0, &plan->timeout, e);
-}
-
-static int set_readnever(struct plan *plan, const char *value, struct error *e)
-{
-	plan->readnever = true;
-	return 0;
-}
-
-static int set_verbose(struct plan *plan, const char *value, struct error *e)
-{
-	plan->verbose = true;
-	return 0;
-}
-
-static int set_check(struct plan *plan, const char *value, struct error *e)
-{
-	plan->action = PLAN_CHECK;
-	return 0;
-}
-
-/* Read by config__load(), which takes it away where it may stand. */
-static int set_config(struct plan *plan, const char *value, struct error *e)
-{
-	return error__set(e, EINVAL, "--config must be the first option");
-}
-
-static int set_help(struct plan *plan, const char *value, struct error *e)
-{
-	plan->action = PLAN_HELP;
-	return 0;
-}
-
-static int set_version(struct plan *plan, const char *value, struct error *e)
-{
-	plan->action = PLAN_VERSION;
-	return 0;
-}
-
-static const struct option_spec options[] = {
-	{0, NULL, NULL, "Which process:", NULL},
-	{'p', "pid", "PID", "this one", set_pid},
-	{'b', "binary", "NAME",
-	 "the one whose executable or command is exactly NAME\n(default: mysqld, else mariadbd)",
-	 set_binary},
-	{0, "comm", "NAME", "every one whose command is exactly NAME", set_comm},
-	{0, NULL, NULL, "What to capture:", NULL},
-	{0, "mode", "threads", "every thread's stack at one moment (the only mode so far)",
-	 set_mode},
-	{'i', "iterations", "N", "so many snapshots, counted together (default 1)", set_iterations},
-	{'s', "interval", "SECONDS", "pause between two of them (default 0; 0.5 will do)",
-	 set_interval},
-	{0, "kernel", NULL, "kernel frames too, before the user frames", set_kernel},
-	{0, "max-frames", "N", "user frames per stack (default 4096)", set_max_frames},
-	{0, "max-wait", "SECONDS",
-	 "give up if the process' memory stays locked so long (default 5)", set_max_wait},
-	{0, "plain-iterator", NULL, "read memory as on kernels before 5.18 (for tests)", set_plain},
-	{0, "tracer", "TRACER",
-	 "bpf (default); gdb, eu (eu-stack) or pteu (pt-eustack-resolver):\nthese stop the process",
-	 set_tracer},
-	{0, "timeout", "SECONDS", "end gdb or eu-stack after so long (default 0: never)",
-	 set_timeout},
-	{0, "readnever", NULL, "gdb is not to read debug information", set_readnever},
-	{0, NULL, NULL, "What to read, with FILES:", NULL},
-	{'d', "dumper", "TRACER",
-	 "who made the trace: gdb (default), eu or pteu; without FILES, who is\nto make it",
-	 set_dumper},
-	{0, "input", "FORMAT", "gdb, eu, bpftrace, bcc, perf, folded or pmp (default: by its form)",
-	 set_input},
-	{0, NULL, NULL, "What to print:", NULL},
-	{'l', "lines", "N", "only the innermost N frames of each stack (default 0: all)",
-	 set_lines},
-	{'t', "tids", "A,B,...",
-	 "only threads whose id or name matches one of these regular\nexpressions", set_tids},
-	{0, "format", "FORMAT", "pmp (default), or folded: outermost;...;innermost COUNT",
-	 set_format},
-	{'o', "output", "FILE", "write to FILE instead of standard output", set_output},
-	{'k', "save-samples", "FILE",
-	 "append every stack to FILE as gdb would print it; what is printed\nis then all of FILE",
-	 set_save_samples},
-	{'v', "verbose", NULL, "say how every thread was read, on standard error", set_verbose},
-	{0, NULL, NULL, "Other:", NULL},
-	{0, "config", "A,B,...", "as the first option: read these files instead of pt-pmp's own",
-	 set_config},
-	{0, "check", NULL, "say what this kernel and this user allow, and what to do", set_check},
-	{'h', "help", NULL, "this text", set_help},
-	{0, "version", NULL, "the version", set_version},
-};
-
-#define N_OPTIONS (sizeof(options) / sizeof(options[0]))
 
 /* The option of this letter or long name, without dashes, or NULL. */
 static const struct option_spec *find_by_name(const char *name, size_t len)
 {
-	for (size_t i = 0; i < N_OPTIONS; i++) {
-		const struct option_spec *o = &options[i];
+	for (size_t i = 0; i < n_option_specs; i++) {
+		const struct option_spec *o = &option_specs[i];
 
 		if (o->name && ((len == 1 && o->letter && name[0] == o->letter) ||
 				(strlen(o->name) == len && !strncmp(name, o->name, len))))
@@ -333,20 +47,155 @@ static const struct option_spec *find_option(const char *word, size_t len)
 	return !strncmp(word, "--", 2) ? find_by_name(word + 2, len - 2) : NULL;
 }
 
-static int apply(struct plan *plan, const struct option_spec *o, const char *value, struct error *e)
+static uint64_t bit_of(const struct option_spec *o)
+{
+	assert(n_option_specs <= 64);
+	return UINT64_C(1) << (o - option_specs);
+}
+
+/* Whether `set`, as in struct parse, has the option of this long name. */
+static bool has(uint64_t set, const char *name)
+{
+	const struct option_spec *o = find_by_name(name, strlen(name));
+
+	assert(o);
+	return set & bit_of(o);
+}
+
+static bool is(const struct option_spec *o, const char *name)
+{
+	return !strcmp(o->name, name);
+}
+
+/* The words of a command line, one option or file at a time. */
+struct words {
+	int argc;
+	char *const *argv;
+	int at;
+	bool options_ended;
+};
+
+struct word {
+	const char *text;
+	bool is_file;
+	const struct option_spec *option; /* NULL: there is no such option */
+	const char *value;		  /* NULL: none */
+};
+
+/* Returns false at the end. */
+static bool words__next(struct words *w, struct word *ret_word)
+{
+	struct word word = {.is_file = true};
+	size_t len;
+
+	if (!w->options_ended && w->at < w->argc && !strcmp(w->argv[w->at], "--")) {
+		w->options_ended = true;
+		w->at++;
+	}
+	if (w->at >= w->argc)
+		return false;
+	word.text = w->argv[w->at++];
+	if (!w->options_ended && word.text[0] == '-' && word.text[1]) {
+		word.is_file = false;
+		word.value = strchr(word.text, '=');
+		len = word.value ? (size_t)(word.value - word.text) : strlen(word.text);
+		word.option = find_option(word.text, len);
+		if (word.value)
+			word.value++;
+		else if (word.option && word.option->value && w->at < w->argc)
+			word.value = w->argv[w->at++];
+	}
+	*ret_word = word;
+	return true;
+}
+
+/* What has to be known before anything is applied; nothing is wrong yet. */
+static void look_ahead(struct parse *p, int argc, char *const argv[])
+{
+	struct words words = {.argc = argc, .argv = argv};
+	const struct config_entry *entry;
+	enum plan_mode mode = PLAN_MODE_THREADS;
+	struct word word;
+
+	while (words__next(&words, &word)) {
+		if (word.is_file)
+			p->has_files = true;
+		else if (word.option)
+			p->on_line |= bit_of(word.option);
+		if (word.option && is(word.option, "mode") && word.value)
+			option_spec__mode(word.value, &mode, NULL);
+	}
+	/* files are read in the one mode that there is for them */
+	for (size_t i = 0;
+	     !p->has_files && !has(p->on_line, "mode") && (entry = config__entry(p->config, i));
+	     i++) {
+		if (entry->name && entry->value && !entry->shared && !strcmp(entry->name, "mode"))
+			option_spec__mode(entry->value, &mode, NULL);
+	}
+	p->mode = mode;
+}
+
+static int apply(struct parse *p, const struct option_spec *o, const char *value, bool replace_pids,
+		 struct error *e)
 {
 	if (!o->value && value)
 		return error__set(e, EINVAL, "--%s takes no value", o->name);
 	if (o->value && !value)
 		return error__set(e, EINVAL, "--%s needs a value (%s)", o->name, o->value);
-	return o->set(plan, value, e);
+	if (replace_pids && is(o, "pid"))
+		p->plan.n_pids = 0;
+	p->given |= bit_of(o);
+	return o->set(&p->plan, value, e);
 }
 
-static int apply_config(const struct config *config, struct plan *plan, struct error *e)
+/* What the file for all tools may set: in it, --all and --count are another tool's. */
+static bool is_pt_pmps(const struct option_spec *o)
+{
+	static const char *const names[] = {"binary", "dumper",	      "interval", "iterations",
+					    "lines",  "pid",	      "tids",	  "readnever",
+					    "help",   "save-samples", "version",  "config"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (is(o, names[i]))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A file is for every day, and must not stand in the way of what is asked for today: what makes no
+ * sense in this mode, or beside what the command line says, is passed over.
+ */
+static bool overruled(const struct parse *p, const struct option_spec *o, const char *value)
+{
+	static const char *const pairs[][2] = {
+		{"pid", "pid"},		{"pid", "all"},		 {"binary", "all"},
+		{"comm", "all"},	{"all", "pid"},		 {"all", "binary"},
+		{"all", "comm"},	{"pid", "comm"},	 {"binary", "comm"},
+		{"comm", "pid"},	{"comm", "binary"},	 {"frequency", "count"},
+		{"count", "frequency"}, {"format", "functions"}, {"functions", "format"},
+		{"percent", "format"},	{"top", "format"},	 {"stacks", "format"},
+		{"format", "percent"},
+	};
+
+	if (!(o->modes & (1U << p->mode)))
+		return true;
+	if (p->has_files && (is(o, "mode") || is(o, "annotate") || is(o, "by-process")))
+		return true;
+	if (is(o, "format") && value && !strcmp(value, "samples") && p->mode != PLAN_MODE_CPU)
+		return true;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		if (is(o, pairs[i][0]) && has(p->on_line, pairs[i][1]))
+			return true;
+	}
+	return false;
+}
+
+static int apply_config(struct parse *p, struct error *e)
 {
 	const struct config_entry *entry;
 
-	for (size_t i = 0; (entry = config__entry(config, i)); i++) {
+	for (size_t i = 0; (entry = config__entry(p->config, i)); i++) {
 		const struct option_spec *o;
 		int err;
 
@@ -354,12 +203,14 @@ static int apply_config(const struct config *config, struct plan *plan, struct e
 		if (!entry->name)
 			continue;
 		o = find_by_name(entry->name, strlen(entry->name));
-		if (!o && entry->shared)
+		if (entry->shared && (!o || !is_pt_pmps(o)))
 			continue; /* another tool's */
 		if (o && o->value && !(entry->value && *entry->value))
 			continue;
+		if (o && overruled(p, o, entry->value))
+			continue;
 		if (o)
-			err = apply(plan, o, entry->value, e);
+			err = apply(p, o, entry->value, true, e);
 		else
 			err = error__set(e, EINVAL, "there is no option '%s'", entry->name);
 		if (err)
@@ -368,45 +219,107 @@ static int apply_config(const struct config *config, struct plan *plan, struct e
 	return 0;
 }
 
-static int apply_words(int argc, char *const argv[], struct plan *plan, struct error *e)
+static int apply_words(struct parse *p, int argc, char *const argv[], struct error *e)
 {
-	bool options_ended = false;
+	struct words words = {.argc = argc, .argv = argv};
+	struct word word;
+	int err = 0;
 
-	for (int i = 0; i < argc; i++) {
-		const char *word = argv[i], *value = strchr(word, '=');
-		size_t len = value ? (size_t)(value - word) : strlen(word);
-		const struct option_spec *o;
-		int err;
-
-		if (options_ended || word[0] != '-' || !word[1]) {
-			plan->files[plan->n_files++] = word;
-			continue;
-		}
-		if (!strcmp(word, "--")) {
-			options_ended = true;
-			continue;
-		}
-		o = find_option(word, len);
-		if (!o)
-			return error__set(e, EINVAL, "there is no option '%s'; see --help", word);
-		if (value)
-			value++;
-		else if (o->value && i + 1 < argc)
-			value = argv[++i];
-		err = apply(plan, o, value, e);
-		if (err)
-			return err;
+	while (!err && words__next(&words, &word)) {
+		if (word.is_file)
+			p->plan.files[p->plan.n_files++] = word.text;
+		else if (!word.option)
+			err = error__set(e, EINVAL, "there is no option '%s'; see --help",
+					 word.text);
+		else
+			err = apply(p, word.option, word.value, p->as_pt_pmp, e);
 	}
+	return err;
+}
+
+static int refuse_by_mode(const struct option_spec *o, struct error *e)
+{
+	const char *first = NULL, *second = NULL;
+
+	if (is(o, "input"))
+		return error__set(e, EINVAL, "--input goes with FILES");
+	for (int mode = PLAN_MODE_THREADS; mode <= PLAN_MODE_OFFCPU; mode++) {
+		if (o->modes & (1U << mode)) {
+			second = first ? mode_names[mode] : NULL;
+			first = first ? first : mode_names[mode];
+		}
+	}
+	return error__set(e, EINVAL, "--%s goes with --mode=%s%s%s", o->name, first,
+			  second ? " and --mode=" : "", second ? second : "");
+}
+
+/* Options that say nothing to the mode, or to the source. */
+static int check_mode(const struct parse *p, struct error *e)
+{
+	const struct plan *plan = &p->plan;
+
+	for (size_t i = 0; i < n_option_specs; i++) {
+		const struct option_spec *o = &option_specs[i];
+		/* the one that can sample may be named */
+		bool bpf = plan->tracer == PLAN_TRACER_BPF && o->name &&
+			   (is(o, "tracer") || is(o, "dumper"));
+
+		if (o->name && (p->on_line & bit_of(o)) && !(o->modes & (1U << plan->mode)) && !bpf)
+			return refuse_by_mode(o, e);
+	}
+	if (plan->mode != PLAN_MODE_THREADS && plan->n_files)
+		return error__set(e, EINVAL, "--mode=%s samples processes: without FILES, please",
+				  mode_names[plan->mode]);
+	if ((plan->annotate || plan->by_process) && plan->n_files)
+		return error__set(e, EINVAL, "%s goes with a capture: without FILES, please",
+				  plan->annotate ? "--annotate" : "--by-process");
+	if ((plan->annotate || plan->by_process) && plan->tracer != PLAN_TRACER_BPF)
+		return error__set(e, EINVAL, "%s goes with --tracer=bpf",
+				  plan->annotate ? "--annotate" : "--by-process");
+	if (has(p->given, "frequency") && has(p->given, "count"))
+		return error__set(e, EINVAL, "--frequency and --count exclude each other");
+	if (plan->max_us && plan->min_us > plan->max_us)
+		return error__set(e, EINVAL,
+				  "--min-us is over --max-us: no wait is so long and so short");
+	return 0;
+}
+
+static int check_format(const struct plan *plan, struct error *e)
+{
+	const char *format = plan->format == PLAN_FORMAT_FOLDED ? "folded" : "samples";
+
+	if (plan->format == PLAN_FORMAT_SAMPLES && plan->mode != PLAN_MODE_CPU)
+		return error__set(e, EINVAL, "--format=samples goes with --mode=cpu");
+	if (plan->stacks && plan->format != PLAN_FORMAT_SAMPLES)
+		return error__set(e, EINVAL, "--stacks goes with --format=samples");
+	if (plan->format == PLAN_FORMAT_PMP)
+		return 0;
+	if (plan->functions || plan->percent)
+		return error__set(e, EINVAL, "--%s goes with --format=pmp, not %s",
+				  plan->functions ? "functions" : "percent", format);
+	if (plan->top && plan->format == PLAN_FORMAT_SAMPLES)
+		return error__set(e, EINVAL, "--top goes with --format=pmp or folded, not samples");
 	return 0;
 }
 
 /* pt-pmp lets -p overrule -b, and scripts give both; what cannot be meant is refused. */
-static int contradictions(const struct plan *plan, struct error *e)
+static int contradictions(const struct parse *p, struct error *e)
 {
-	if (plan->comm && (plan->pid || plan->binary))
+	const struct plan *plan = &p->plan;
+	const char *target = plan->n_pids ? "--pid" : plan->binary ? "--binary" : "--comm";
+	int err = check_mode(p, e);
+
+	if (!err)
+		err = check_format(plan, e);
+	if (err)
+		return err;
+	if (plan->all && (plan->n_pids || plan->binary || plan->comm))
+		return error__set(e, EINVAL, "--all takes the whole machine: without %s, please",
+				  target);
+	if (plan->comm && (plan->n_pids || plan->binary))
 		return error__set(e, EINVAL,
 				  "--comm takes all processes of a name: without %s, please",
-				  plan->pid ? "--pid" : "--binary");
+				  target);
 	if (plan->output && plan->save_samples && !strcmp(plan->output, plan->save_samples))
 		return error__set(e, EINVAL,
 				  "--output and --save-samples name the same file, '%s': one would "
@@ -415,85 +328,43 @@ static int contradictions(const struct plan *plan, struct error *e)
 	return 0;
 }
 
-int options__parse(int argc, char *const argv[], const struct config *config, struct plan *ret_plan,
-		   struct error *e)
+int options__parse(int argc, char *const argv[], const struct config *config, bool as_pt_pmp,
+		   struct plan *ret_plan, struct error *e)
 {
-	struct plan plan = {
+	struct parse p = {.config = config, .as_pt_pmp = as_pt_pmp};
+	int err;
+
+	look_ahead(&p, argc, argv);
+	p.plan = (struct plan){
 		.iterations = 1,
 		.max_frames = MAX_FRAMES_DEFAULT,
 		.max_wait = MAX_WAIT_DEFAULT,
+		.frequency = FREQUENCY_DEFAULT,
+		.duration = DURATION_DEFAULT,
+		.states = PLAN_STATE_INTERRUPTIBLE | PLAN_STATE_UNINTERRUPTIBLE,
+		.kernel = p.mode != PLAN_MODE_THREADS,
 	};
-	int err = 0;
-
-	plan.files = calloc((size_t)argc + 1, sizeof(*plan.files));
-	if (!plan.files)
+	p.plan.files = calloc((size_t)argc + 1, sizeof(*p.plan.files));
+	if (!p.plan.files)
 		return error__set(e, ENOMEM, "out of memory");
-	if (config)
-		err = apply_config(config, &plan, e);
+	err = apply_config(&p, e);
 	if (!err)
-		err = apply_words(argc, argv, &plan, e);
+		err = apply_words(&p, argc, argv, e);
 	if (!err)
-		err = contradictions(&plan, e);
+		err = contradictions(&p, e);
 	if (err) {
-		free(plan.files);
+		options__free(&p.plan);
 		return err;
 	}
-	*ret_plan = plan;
+	*ret_plan = p.plan;
 	return 0;
 }
 
 void options__free(struct plan *plan)
 {
 	free(plan->files);
+	free(plan->pids);
 	plan->files = NULL;
-}
-
-/* Append one option's lines: the option in the first 30 columns, what it does after them. */
-static void append_option(struct strbuf *out, const struct option_spec *o)
-{
-	struct strbuf left = STRBUF_INIT;
-	const char *line = o->help;
-
-	if (o->letter)
-		strbuf__printf(&left, "  -%c, --%s", o->letter, o->name);
-	else
-		strbuf__printf(&left, "      --%s", o->name);
-	if (o->value)
-		strbuf__printf(&left, " %s", o->value);
-	while (line) {
-		const char *end = strchr(line, '\n');
-		int len = end ? (int)(end - line) : (int)strlen(line);
-
-		strbuf__printf(out, "%-30s%.*s\n", left.data ? left.data : "", len, line);
-		strbuf__reset(&left);
-		line = end ? end + 1 : NULL;
-	}
-	strbuf__free(&left);
-}
-
-int options__help(struct strbuf *out)
-{
-	strbuf__append_str(
-		out,
-		"Usage: bpf-pmp [OPTIONS] [FILES]\n"
-		"\n"
-		"Prints the stacks of all threads of a server, equal ones counted, without "
-		"stopping it:\n"
-		"\n"
-		"    bpf-pmp                  the mysqld or mariadbd of this machine\n"
-		"    bpf-pmp -p 1201          the process 1201\n"
-		"    bpf-pmp -i 10 -s 0.5     ten times, half a second apart, counted together\n"
-		"\n"
-		"Each line is a count of threads and their stack, innermost function first, joined "
-		"by\n"
-		"commas. A stack that could not be read whole ends in [truncated], [broken],\n"
-		"[guessed], [torn] or [running]. Needs root, or CAP_BPF, CAP_PERFMON and\n"
-		"CAP_SYS_PTRACE.\n");
-	for (size_t i = 0; i < N_OPTIONS; i++) {
-		if (options[i].name)
-			append_option(out, &options[i]);
-		else
-			strbuf__printf(out, "\n%s\n", options[i].help);
-	}
-	return out->failed ? -ENOMEM : 0;
+	plan->pids = NULL;
+	plan->n_files = plan->n_pids = 0;
 }

@@ -210,6 +210,7 @@ static void print_count(struct line *line)
 int aggregate__report(struct aggregate *a, struct report *ret_report)
 {
 	size_t n = HASH_COUNT(a->lines), i = 0;
+	uint64_t total = 0;
 	struct line *line, *next;
 
 	free(a->sorted);
@@ -231,7 +232,9 @@ int aggregate__report(struct aggregate *a, struct report *ret_report)
 			.offsets = a->sorted[i]->offsets,
 			.n_frames = a->sorted[i]->n_frames,
 		};
+		if (__builtin_add_overflow(total, a->sorted[i]->count, &total))
+			total = UINT64_MAX;
 	}
-	*ret_report = (struct report){.lines = a->report, .n_lines = n};
+	*ret_report = (struct report){.lines = a->report, .n_lines = n, .total = total};
 	return 0;
 }

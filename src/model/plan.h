@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * plan: what the command line asks for. Made once by cli/options.c, then read-only; the strings
- * are argv's, the list of files is freed by options__free().
+ * are argv's or the config's, the lists of files and pids are freed by options__free().
  */
 #ifndef PMP_PLAN_H
 #define PMP_PLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum plan_action { PLAN_CAPTURE, PLAN_CHECK, PLAN_HELP, PLAN_VERSION };
-enum plan_format { PLAN_FORMAT_PMP, PLAN_FORMAT_FOLDED };
+enum plan_mode { PLAN_MODE_THREADS, PLAN_MODE_CPU, PLAN_MODE_OFFCPU };
+enum plan_format { PLAN_FORMAT_PMP, PLAN_FORMAT_FOLDED, PLAN_FORMAT_SAMPLES };
 enum plan_tracer { PLAN_TRACER_BPF, PLAN_TRACER_GDB, PLAN_TRACER_EU, PLAN_TRACER_PTEU };
 enum plan_dialect { PLAN_DIALECT_AUTO, PLAN_DIALECT_GDB, PLAN_DIALECT_EU, PLAN_DIALECT_PTEU };
 
+enum plan_unwind { PLAN_UNWIND_EH_FRAME, PLAN_UNWIND_FP };
+
+/* What a thread may be while it is off the CPU: bits of `states`. */
+enum {
+	PLAN_STATE_INTERRUPTIBLE = 1,
+	PLAN_STATE_UNINTERRUPTIBLE = 2,
+	PLAN_STATE_RUNNABLE = 4,
+};
+
 struct plan {
 	enum plan_action action;
+	enum plan_mode mode;
 	enum plan_format format;
 
 	/* text traces to read instead of a process; "-" is standard input */
@@ -25,8 +37,11 @@ struct plan {
 	const char *input;	   /* name of their format; NULL: by their form */
 	enum plan_dialect dialect; /* whose rules shorten the names */
 
-	/* targets: a pid, else every process of this command, else one process by exact name */
-	pid_t pid;	    /* 0: not given */
+	/* targets: the whole system, else these pids, else every process of this command, else one
+	 * process by exact name */
+	bool all;
+	pid_t *pids; /* each one once, in the order given; NULL: none given */
+	size_t n_pids;
 	const char *comm;   /* NULL: not given */
 	const char *binary; /* NULL: mysqld, then mariadbd */
 
@@ -42,8 +57,28 @@ struct plan {
 	bool kernel;		 /* kernel frames before the user frames */
 	bool plain_iterator;	 /* as on kernels before 5.18: for tests of that path */
 
+	/* cpu and offcpu */
+	double duration;	 /* seconds, over 0 */
+	enum plan_unwind unwind; /* how user stacks are unwound in the kernel */
+
+	/* cpu: a sample `frequency` times a second, or, unless it is 0, every `event_count` events
+	 */
+	const char *event;	/* NULL: cpu-clock */
+	unsigned int frequency; /* Hz, 1 to 100000 */
+	uint64_t event_count;
+
+	/* offcpu: waits of so many microseconds, and of these states alone */
+	uint64_t min_us, max_us; /* 0: no limit */
+	unsigned int states;	 /* PLAN_STATE_... */
+
 	size_t lines;	  /* frames per stack that are printed; 0: all */
 	const char *tids; /* comma-separated regular expressions; NULL: every thread */
+	bool annotate;	  /* names of kernel frames end in _[k] */
+	bool by_process;  /* command and pid are the two outermost frames */
+	bool percent;	  /* shares in place of counts */
+	bool functions;	  /* a table of functions in place of the stacks */
+	size_t top;	  /* lines that are printed; 0: all */
+	bool stacks;	  /* with PLAN_FORMAT_SAMPLES: each sample's stack, too */
 
 	const char *save_samples; /* file that raw text is appended to; NULL: none */
 	const char *output;	  /* file that takes the place of standard output; NULL: none */

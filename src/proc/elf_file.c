@@ -26,6 +26,7 @@ struct elf_file {
 	char *section_names;
 	uint8_t build_id[MAX_BUILD_ID];
 	size_t build_id_len;
+	uint64_t build_id_offset; /* in the file */
 	Elf *elf;
 };
 
@@ -156,7 +157,8 @@ out:
 	return err == -ENOMEM ? err : 0;
 }
 
-static bool build_id_in_notes(struct elf_file *f, const uint8_t *notes, size_t len, size_t align)
+static bool build_id_in_notes(struct elf_file *f, const uint8_t *notes, size_t len, size_t align,
+			      uint64_t offset)
 {
 	size_t at = 0;
 
@@ -175,6 +177,7 @@ static bool build_id_in_notes(struct elf_file *f, const uint8_t *notes, size_t l
 		    note.n_descsz <= MAX_BUILD_ID && !memcmp(notes + name, "GNU", 4)) {
 			memcpy(f->build_id, notes + desc, note.n_descsz);
 			f->build_id_len = note.n_descsz;
+			f->build_id_offset = offset + desc;
 			return true;
 		}
 		next = (desc + note.n_descsz + align - 1) & ~(align - 1);
@@ -195,7 +198,7 @@ static int notes_at(struct elf_file *f, uint64_t offset, uint64_t len, uint64_t 
 	err = elf_file__read_alloc(f, offset, len, MAX_NOTES, &notes);
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	build_id_in_notes(f, notes, len, align == 8 ? 8 : 4);
+	build_id_in_notes(f, notes, len, align == 8 ? 8 : 4, offset);
 	free(notes);
 	return 0;
 }
@@ -320,6 +323,37 @@ const uint8_t *elf_file__build_id(const struct elf_file *f, size_t *ret_len)
 {
 	*ret_len = f->build_id_len;
 	return f->build_id_len ? f->build_id : NULL;
+}
+
+/* Where the 8 bytes at `offset` of the file are loaded, not to be written to. */
+static int loaded_at(const struct elf_file *f, uint64_t offset, uint64_t *ret_addr)
+{
+	for (size_t i = 0; i < f->n_segments; i++) {
+		const Elf64_Phdr *p = &f->segments[i];
+
+		if (p->p_type != PT_LOAD || (p->p_flags & PF_W) || !(p->p_flags & PF_R) ||
+		    offset < p->p_offset || p->p_filesz < 8 ||
+		    offset - p->p_offset > p->p_filesz - 8)
+			continue;
+		*ret_addr = p->p_vaddr + (offset - p->p_offset);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int elf_file__fingerprint(const struct elf_file *f, uint64_t *ret_addr, uint64_t *ret_word)
+{
+	uint64_t word;
+
+	if (f->build_id_len >= sizeof(word) && !loaded_at(f, f->build_id_offset, ret_addr)) {
+		memcpy(ret_word, f->build_id, sizeof(word));
+		return 0;
+	}
+	if (elf_file__read(f, offsetof(Elf64_Ehdr, e_shoff), &word, sizeof(word)) ||
+	    loaded_at(f, offsetof(Elf64_Ehdr, e_shoff), ret_addr))
+		return -ENOENT;
+	*ret_word = word;
+	return 0;
 }
 
 Elf *elf_file__libelf(struct elf_file *f)

@@ -60,6 +60,14 @@ int elf_file__at_address(const struct elf_file *f, uint64_t addr, struct elf_ran
 const uint8_t *elf_file__build_id(const struct elf_file *f, size_t *ret_len);
 
 /*
+ * 8 bytes that other files do not have at this address, for who can read a process' memory but not
+ * ask which file is mapped: the start of the build id; without one, e_shoff of the ELF header,
+ * which moves with the size of all that is in front. Returns 0, or -ENOENT where neither is loaded
+ * into memory that stays as it is.
+ */
+int elf_file__fingerprint(const struct elf_file *f, uint64_t *ret_addr, uint64_t *ret_word);
+
+/*
  * .eh_frame and .eh_frame_hdr, by way of PT_GNU_EH_FRAME, else of the section headers (then
  * without .eh_frame_hdr). Where only program headers are there, .eh_frame ends with the PT_LOAD
  * that holds it: its terminator may come earlier. Returns 0 or -ENOENT.

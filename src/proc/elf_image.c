@@ -158,6 +158,54 @@ int elf_image__read(memory_read_fn read, void *arg, uint64_t base, uint64_t limi
 	return 0;
 }
 
+static bool same_dynamic(const uint8_t *a, const uint8_t *b, uint64_t len)
+{
+	Elf64_Dyn x, y;
+
+	for (uint64_t at = 0; at + sizeof(x) <= len; at += sizeof(x)) {
+		memcpy(&x, a + at, sizeof(x));
+		memcpy(&y, b + at, sizeof(y));
+		if (x.d_tag != y.d_tag)
+			return false;
+		if ((x.d_tag == DT_SYMTAB || x.d_tag == DT_STRTAB || x.d_tag == DT_STRSZ ||
+		     x.d_tag == DT_HASH || x.d_tag == DT_GNU_HASH) &&
+		    x.d_un.d_val != y.d_un.d_val)
+			return false;
+	}
+	return true;
+}
+
+bool elf_image__same(const struct elf_image *a, const struct elf_image *b)
+{
+	const uint8_t *x = a->bytes, *y = b->bytes;
+	struct source s;
+	uint64_t len;
+
+	if (a->len != b->len || memcmp(x, y, sizeof(s.header)) != 0)
+		return false;
+	/* elf_image__read() has checked them */
+	memcpy(&s.header, x, sizeof(s.header));
+	s.n = s.header.e_phnum;
+	len = s.n * sizeof(Elf64_Phdr);
+	if (memcmp(x + s.header.e_phoff, y + s.header.e_phoff, len) != 0)
+		return false;
+	memcpy(s.segments, x + s.header.e_phoff, len);
+	for (size_t i = 0; i < s.n; i++) {
+		const Elf64_Phdr *p = &s.segments[i];
+		bool same;
+
+		if (!wanted(&s, p))
+			continue;
+		if (p->p_type == PT_DYNAMIC)
+			same = same_dynamic(x + p->p_offset, y + p->p_offset, p->p_filesz);
+		else
+			same = memcmp(x + p->p_offset, y + p->p_offset, p->p_filesz) == 0;
+		if (!same)
+			return false;
+	}
+	return true;
+}
+
 void elf_image__free(struct elf_image *image)
 {
 	if (image->bytes)

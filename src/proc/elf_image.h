@@ -10,6 +10,8 @@
 
 #include "proc/memory.h"
 
+#include <stdbool.h>
+
 struct elf_image {
 	void *bytes;
 	size_t len;
@@ -22,6 +24,11 @@ struct elf_image {
  */
 int elf_image__read(memory_read_fn read, void *arg, uint64_t base, uint64_t limit,
 		    struct elf_image *ret_image);
+
+/* Whether both are images of one file: the headers, the segments that were read and what says where
+ * the symbols are. The rest of the dynamic section holds addresses, which each process has other
+ * ones of. */
+bool elf_image__same(const struct elf_image *a, const struct elf_image *b);
 
 void elf_image__free(struct elf_image *image);
 

@@ -149,6 +149,7 @@ static int add_pid(struct pid_list *list, pid_t pid)
 	return 0;
 }
 
+/* `name` NULL: every one. */
 static int find(const char *name, bool by_executable, pid_t **ret_pids, size_t *ret_n)
 {
 	struct pid_list list = {NULL};
@@ -165,7 +166,7 @@ static int find(const char *name, bool by_executable, pid_t **ret_pids, size_t *
 
 		if (!isdigit((unsigned char)entry->d_name[0]) || pid <= 0 || pid == getpid())
 			continue;
-		if (!has_comm(pid, name) && !(by_executable && has_executable(pid, name)))
+		if (name && !has_comm(pid, name) && !(by_executable && has_executable(pid, name)))
 			continue;
 		if (read_stat(pid, &stat) || strchr("ZXx", stat.state) || (stat.flags & PF_KTHREAD))
 			continue;
@@ -193,6 +194,11 @@ int find__binary(const char *name, pid_t **ret_pids, size_t *ret_n)
 int find__comm(const char *name, pid_t **ret_pids, size_t *ret_n)
 {
 	return find(name, false, ret_pids, ret_n);
+}
+
+int find__all(pid_t **ret_pids, size_t *ret_n)
+{
+	return find(NULL, false, ret_pids, ret_n);
 }
 
 /* The thread group that `pid` belongs to, or -errno. */

@@ -23,6 +23,9 @@
 int find__binary(const char *name, pid_t **ret_pids, size_t *ret_n);
 int find__comm(const char *name, pid_t **ret_pids, size_t *ret_n);
 
+/* Every process but this one, kernel threads and zombies, likewise. */
+int find__all(pid_t **ret_pids, size_t *ret_n);
+
 /* Whether `pid` is a process whose stacks can be read: there, no zombie, no kernel thread, not
  * 32-bit, not merely a thread. Returns 0 or -errno with `e` set. */
 int find__check(pid_t pid, struct error *e);

@@ -8,8 +8,19 @@
 
 #define MAX_EH_FRAME (128u << 20)
 
-void object__free(struct object *obj)
+struct object *object__ref(struct object *obj)
 {
+	if (obj)
+		obj->refs++;
+	return obj;
+}
+
+void object__unref(struct object *obj)
+{
+	if (!obj || --obj->refs)
+		return;
+	if (obj->cache)
+		object_cache__remove(obj->cache, obj);
 	for (size_t i = 0; i < OBJECT_N_SLOTS; i++)
 		object__set_slot(obj, (enum object_slot)i, NULL, NULL);
 	elf_file__free(obj->file);
@@ -17,7 +28,6 @@ void object__free(struct object *obj)
 	free(obj->eh_frame_bytes);
 	free(obj->hdr_bytes);
 	free(obj->path);
-	free(obj->from);
 	free(obj);
 }
 
@@ -67,11 +77,6 @@ Elf *object__elf(struct object *obj)
 struct elf_file *object__file(struct object *obj)
 {
 	return obj->file;
-}
-
-const char *object__from(const struct object *obj)
-{
-	return obj->from;
 }
 
 const uint8_t *object__build_id(const struct object *obj, size_t *ret_len)

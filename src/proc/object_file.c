@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,13 +56,42 @@ int object_file__open_regular(int dir_fd, const char *path, struct object_file_i
 	return fd < 0 ? -errno : reopen_regular(fd, ret_id);
 }
 
+/* Whether the opened file has the name that the mapping was listed with, whatever the folder: it
+ * may be mapped from another root. */
+static bool has_name_of(int fd, const struct mapping *m)
+{
+	const char *slash = strrchr(m->path, '/'), *wanted = slash ? slash + 1 : m->path;
+	size_t len = strlen(wanted);
+	char link[64], path[PATH_MAX], *name;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	if (n < 0)
+		return false;
+	path[n] = '\0';
+	name = strrchr(path, '/');
+	name = name ? name + 1 : path;
+	return !strncmp(name, wanted, len) && (!name[len] || !strcmp(name + len, " (deleted)"));
+}
+
 int object_file__open_mapped(pid_t pid, const struct mapping *m, struct object_file_id *ret_id)
 {
+	struct object_file_id id;
 	char name[96];
+	int fd;
 
 	snprintf(name, sizeof(name), "/proc/%d/map_files/%llx-%llx", (int)pid,
 		 (unsigned long long)m->start, (unsigned long long)m->end);
-	return object_file__open_regular(AT_FDCWD, name, ret_id);
+	fd = object_file__open_regular(AT_FDCWD, name, &id);
+	if (fd < 0)
+		return fd;
+	if (!has_name_of(fd, m)) {
+		close(fd);
+		return -ESTALE;
+	}
+	*ret_id = id;
+	return fd;
 }
 
 int object_file__open_path(pid_t pid, const char *path, struct object_file_id *ret_id)

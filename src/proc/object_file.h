@@ -9,10 +9,10 @@
 #include "proc/elf_file.h"
 #include "proc/maps.h"
 
+/* What tells one file from another: a key without padding. */
 struct object_file_id {
 	uint64_t dev, inode, size;
 	int64_t mtime_s, mtime_ns;
-	uint64_t start; /* where it is mapped, for what is known by that alone; else 0 */
 };
 
 bool object_file__same(const struct object_file_id *a, const struct object_file_id *b);
@@ -21,7 +21,7 @@ bool object_file__same(const struct object_file_id *a, const struct object_file_
  * Returns a file descriptor, -EINVAL if it is something else, or -errno. */
 int object_file__open_regular(int dir_fd, const char *path, struct object_file_id *ret_id);
 
-/* By way of /proc/PID/map_files. */
+/* By way of /proc/PID/map_files. -ESTALE: another file is mapped there by now. */
 int object_file__open_mapped(pid_t pid, const struct mapping *m, struct object_file_id *ret_id);
 
 /* By the path as the process sees it, below its root. */

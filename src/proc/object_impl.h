@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* object_impl: what object.c and objects.c share; for no one else. */
+/* object_impl: what object.c, objects.c and object_cache.c share; for no one else. */
 #ifndef PMP_OBJECT_IMPL_H
 #define PMP_OBJECT_IMPL_H
 
 #include "proc/elf_image.h"
 #include "proc/object.h"
+#include "proc/object_cache.h"
 #include "proc/object_file.h"
 
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
 struct object {
-	struct object *next;
-	struct object_file_id id;
-	int err; /* not 0: why it cannot be used */
-	bool vdso;
-	uint64_t inode; /* of the mapping, where map_files could not tell which file it is */
+	size_t refs;
+	struct object_cache *cache; /* in which it can be found; NULL: it is private */
+	UT_hash_handle hh;
+	struct object_file_id id; /* all 0 if it was taken from memory */
 	char *path;
-	char *from;
 	struct elf_file *file;
 	struct elf_image image; /* what `file` reads, if it was taken from memory */
 	bool eh_frame_done;
@@ -27,6 +29,21 @@ struct object {
 	} slots[OBJECT_N_SLOTS];
 };
 
-void object__free(struct object *obj);
+/* Both return the object with a reference of the caller's: the one that is known, or a new one.
+ * NULL with errno. */
+
+/* `fd`, a regular file, is taken over, also on failure. `path` is for messages and debug files. */
+struct object *object_cache__open(struct object_cache *c, int fd, const struct object_file_id *id,
+				  const char *path);
+
+/* `image` is taken over, also on failure. */
+struct object *object_cache__from_image(struct object_cache *c, struct elf_image *image,
+					const char *path);
+
+/* Called as the last reference goes. */
+void object_cache__remove(struct object_cache *c, struct object *obj);
+
+/* The same string, owned by the cache; NULL: no memory. */
+const char *object_cache__intern(struct object_cache *c, const char *str);
 
 #endif

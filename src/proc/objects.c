@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "proc/linkmap.h"
+#include "proc/object_cache.h"
 #include "proc/object_impl.h"
 
 #define PAGE_SIZE 4096ull
@@ -18,27 +19,38 @@ struct place {
 	struct mapping map;
 	bool resolved;
 	int err;
-	struct object *object;
+	struct object *object; /* held; NULL: err */
 	uint64_t bias;
+	const char *from; /* the cache's */
+};
+
+/* A reference to an object that the process maps, or has mapped. */
+struct held {
+	struct object *object;
+	const char *from; /* the same for all of its mappings; NULL: not looked for yet */
 };
 
 struct objects {
 	pid_t pid;
+	struct object_cache *cache;
 	struct place *places; /* executable and file mappings, ascending */
 	size_t n;
 	char *paths;
-	struct object *list;
+	struct held *held;
+	size_t n_held;
 	bool started;
 	struct linkmap_start start;
 	struct linkmap *linkmap; /* NULL: to be read (again) */
 };
 
-struct objects *objects__new(pid_t pid)
+struct objects *objects__new(pid_t pid, struct object_cache *cache)
 {
 	struct objects *o = calloc(1, sizeof(*o));
 
-	if (o)
+	if (o) {
 		o->pid = pid;
+		o->cache = cache;
+	}
 	return o;
 }
 
@@ -46,16 +58,51 @@ void objects__free(struct objects *o)
 {
 	if (!o)
 		return;
-	while (o->list) {
-		struct object *obj = o->list;
-
-		o->list = obj->next;
-		object__free(obj);
-	}
+	for (size_t i = 0; i < o->n_held; i++)
+		object__unref(o->held[i].object);
+	free(o->held);
 	linkmap__free(o->linkmap);
 	free(o->places);
 	free(o->paths);
 	free(o);
+}
+
+/* Takes over the reference to `obj`. */
+static struct held *hold(struct objects *o, struct object *obj)
+{
+	struct held *grown;
+
+	for (size_t i = 0; i < o->n_held; i++) {
+		if (o->held[i].object == obj) {
+			object__unref(obj);
+			return &o->held[i];
+		}
+	}
+	grown = reallocarray(o->held, o->n_held + 1, sizeof(*grown));
+	if (!grown) {
+		object__unref(obj);
+		return NULL;
+	}
+	o->held = grown;
+	o->held[o->n_held] = (struct held){.object = obj};
+	return &o->held[o->n_held++];
+}
+
+void objects__forget_old(struct objects *o)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < o->n_held; i++) {
+		bool used = false;
+
+		for (size_t j = 0; j < o->n && !used; j++)
+			used = o->places[j].object == o->held[i].object;
+		if (used)
+			o->held[kept++] = o->held[i];
+		else
+			object__unref(o->held[i].object);
+	}
+	o->n_held = kept;
 }
 
 static bool same_place(const struct mapping *a, const struct mapping *b)
@@ -98,6 +145,7 @@ int objects__set_maps(struct objects *o, const struct maps *maps)
 			p->err = o->places[old].err;
 			p->object = o->places[old].object;
 			p->bias = o->places[old].bias;
+			p->from = o->places[old].from;
 		}
 		n++;
 	}
@@ -154,13 +202,13 @@ static bool accounts_for(const Elf64_Phdr *p, uint64_t bias, const struct mappin
  * mapped for both, so that the offset alone may fit two: the right one also explains the most
  * other mappings of the file.
  */
-static int find_bias(const struct objects *o, const struct place *place, uint64_t *ret_bias)
+static int find_bias(const struct objects *o, const struct mapping *m, const struct object *obj,
+		     uint64_t *ret_bias)
 {
-	const struct mapping *m = &place->map;
 	const Elf64_Phdr *segments;
 	size_t n, best = 0;
 
-	segments = elf_file__segments(place->object->file, &n);
+	segments = elf_file__segments(obj->file, &n);
 	for (size_t i = 0; i < n; i++) {
 		const Elf64_Phdr *p = &segments[i];
 		uint64_t bias = m->start - m->offset - (p->p_vaddr - p->p_offset);
@@ -184,33 +232,64 @@ static int find_bias(const struct objects *o, const struct place *place, uint64_
 	return best ? 0 : -EINVAL;
 }
 
-static bool is_main(struct objects *o, const struct place *place)
+static bool is_vdso(const struct mapping *m)
+{
+	return !m->inode && !strcmp(m->path, "[vdso]");
+}
+
+static bool is_main(const struct objects *o, const struct mapping *m, const struct object *obj)
 {
 	const struct place *entry;
 	struct object_file_id exe;
 
 	if (o->start.entry) {
 		entry = find_place(o, o->start.entry);
-		if (entry && (entry == place || same_file(&entry->map, &place->map)))
+		if (entry && (&entry->map == m || same_file(&entry->map, m)))
 			return true;
 		if (entry && entry->map.inode)
 			return false;
 	}
-	return !object_file__exe(o->pid, &exe) && object_file__same(&exe, &place->object->id);
+	return !object_file__exe(o->pid, &exe) && object_file__same(&exe, &obj->id);
 }
 
 /* At the first mapping of the object that is asked for: names are the same for all of them. */
-static int find_from(struct objects *o, const struct place *place)
+static const char *file_name(const char *path)
 {
-	struct object *obj = place->object;
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/*
+ * Whether the dynamic linker's `name` is the mapped file's. The list is read later than the
+ * mappings, and by then another library may be where this one was.
+ */
+static bool names_file(const struct objects *o, const struct mapping *m, const char *name)
+{
+	struct object_file_id id;
+	int fd;
+
+	if (m->deleted || !strcmp(file_name(name), file_name(m->path)))
+		return true;
+	if (name[0] != '/') /* from a folder that we do not know */
+		return false;
+	fd = object_file__open_path(o->pid, name, &id);
+	if (fd < 0)
+		return true;
+	close(fd);
+	return id.inode == m->inode;
+}
+
+static int find_from(struct objects *o, const struct mapping *m, struct held *held)
+{
 	const struct linkmap_entry *entries;
-	const char *from = obj->path;
+	const char *from = m->path;
 	size_t n;
 
 	if (!o->started && linkmap__start(o->pid, &o->start))
 		o->start = (struct linkmap_start){0};
 	o->started = true;
-	if (obj->vdso || is_main(o, place)) {
+	if (is_vdso(m) || is_main(o, m, held->object)) {
 		from = "";
 		goto out;
 	}
@@ -223,59 +302,35 @@ static int find_from(struct objects *o, const struct place *place)
 	for (size_t i = 0; i < n; i++) {
 		const struct place *p = find_place(o, entries[i].dynamic);
 
-		if (p && *entries[i].name && same_file(&p->map, &place->map)) {
+		if (p && *entries[i].name && same_file(&p->map, m) &&
+		    names_file(o, m, entries[i].name)) {
 			from = entries[i].name;
 			break;
 		}
 	}
 out:
-	obj->from = strdup(from);
-	return obj->from ? 0 : -ENOMEM;
+	held->from = object_cache__intern(o->cache, from);
+	return held->from ? 0 : -ENOMEM;
 }
 
-static struct object *object_new(struct objects *o, const char *path)
+/* This and what finds objects below return them with a reference. */
+static int from_image(struct objects *o, struct elf_image *image, const char *path,
+		      struct object **ret_object)
 {
-	struct object *obj = calloc(1, sizeof(*obj));
+	struct object *obj = object_cache__from_image(o->cache, image, path);
 
 	if (!obj)
-		return NULL;
-	obj->path = strdup(path);
-	if (!obj->path) {
-		free(obj);
-		return NULL;
-	}
-	obj->next = o->list;
-	o->list = obj;
-	return obj;
+		return -errno;
+	*ret_object = obj;
+	return 0;
 }
 
-static int from_image(struct object *obj)
+static int find_vdso(struct objects *o, const struct mapping *m, struct object **ret_object)
 {
-	obj->file = elf_file__from_memory(obj->image.bytes, obj->image.len);
-	return obj->file ? 0 : -errno;
-}
+	struct elf_image image;
+	int err = elf_image__read(memory__read, &o->pid, m->start, m->end - m->start, &image);
 
-static int find_vdso(struct objects *o, struct place *place)
-{
-	const struct mapping *m = &place->map;
-	struct object *obj;
-
-	for (obj = o->list; obj; obj = obj->next) {
-		if (obj->vdso && obj->id.start == m->start) {
-			place->object = obj;
-			return obj->err;
-		}
-	}
-	obj = object_new(o, m->path);
-	if (!obj)
-		return -ENOMEM;
-	place->object = obj;
-	obj->vdso = true;
-	obj->id.start = m->start;
-	obj->err = elf_image__read(memory__read, &o->pid, m->start, m->end - m->start, &obj->image);
-	if (!obj->err)
-		obj->err = from_image(obj);
-	return obj->err;
+	return err ? err : from_image(o, &image, m->path, ret_object);
 }
 
 /* Where the start of the file is mapped for this mapping's load of it. */
@@ -288,58 +343,61 @@ static const struct mapping *find_base(const struct objects *o, const struct pla
 	return NULL;
 }
 
+/* The object of another mapping of the same load. */
+static struct object *find_loaded(const struct objects *o, const struct mapping *base)
+{
+	for (const struct place *p = o->places; p < o->places + o->n; p++) {
+		if (p->object && same_file(&p->map, base) && find_base(o, p) == base)
+			return p->object;
+	}
+	return NULL;
+}
+
+/* The file by that path, if its build id is the one that the image has. */
+static struct object *open_by_path(struct objects *o, const char *path,
+				   const struct elf_image *image)
+{
+	struct elf_file *memory = elf_file__from_memory(image->bytes, image->len);
+	struct object_file_id id;
+	struct object *obj = NULL;
+	int fd = memory ? object_file__open_path(o->pid, path, &id) : -1;
+
+	if (fd >= 0)
+		obj = object_cache__open(o->cache, fd, &id, path);
+	if (obj && !object_file__same_build_id(obj->file, memory)) {
+		object__unref(obj);
+		obj = NULL;
+	}
+	elf_file__free(memory);
+	return obj;
+}
+
 /* map_files cannot be had: what is in memory tells whether the file by that path is the one. */
-static int find_without_map_files(struct objects *o, struct place *place)
+static int find_without_map_files(struct objects *o, const struct place *place,
+				  struct object **ret_object)
 {
 	const struct mapping *base = find_base(o, place);
-	struct elf_image image = {0};
-	struct elf_file *memory = NULL;
-	struct object_file_id id = {.start = base ? base->start : 0};
+	struct elf_image image;
 	struct object *obj;
-	int fd, err;
+	int err;
 
 	if (!base)
 		return -ENOENT;
-	for (obj = o->list; obj; obj = obj->next) {
-		if (!obj->vdso && obj->id.start == base->start && obj->inode == base->inode &&
-		    !strcmp(obj->path, base->path)) {
-			place->object = obj;
-			return obj->err;
-		}
-	}
-	err = elf_image__read(memory__read, &o->pid, base->start, 0, &image);
-	if (err)
-		return err;
-	obj = object_new(o, place->map.path);
+	obj = object__ref(find_loaded(o, base));
 	if (!obj) {
+		err = elf_image__read(memory__read, &o->pid, base->start, 0, &image);
+		if (err)
+			return err;
+		obj = open_by_path(o, place->map.path, &image);
+		if (!obj)
+			return from_image(o, &image, place->map.path, ret_object);
 		elf_image__free(&image);
-		return -ENOMEM;
 	}
-	place->object = obj;
-	obj->image = image;
-	obj->id = id;
-	obj->inode = base->inode;
-	obj->err = from_image(obj);
-	if (obj->err)
-		return obj->err;
-	fd = object_file__open_path(o->pid, place->map.path, &id);
-	if (fd >= 0) {
-		memory = obj->file;
-		obj->file = elf_file__from_fd(fd);
-		if (obj->file && object_file__same_build_id(obj->file, memory)) {
-			elf_file__free(memory);
-			elf_image__free(&obj->image);
-			obj->id = id;
-			obj->id.start = base->start;
-		} else {
-			elf_file__free(obj->file);
-			obj->file = memory;
-		}
-	}
+	*ret_object = obj;
 	return 0;
 }
 
-static int find_file(struct objects *o, struct place *place)
+static int find_file(struct objects *o, const struct place *place, struct object **ret_object)
 {
 	struct object_file_id id;
 	struct object *obj;
@@ -351,28 +409,15 @@ static int find_file(struct objects *o, struct place *place)
 		if (p != place && same_file(&p->map, &place->map))
 			fd = object_file__open_mapped(o->pid, &p->map, &id);
 	}
-	if (fd == -EINVAL || fd == -EMFILE || fd == -ENFILE)
+	if (fd == -EINVAL || fd == -ESTALE || fd == -EMFILE || fd == -ENFILE)
 		return fd; /* not a regular file; or it is we who cannot open one more */
 	if (fd < 0)
-		return find_without_map_files(o, place);
-	for (obj = o->list; obj; obj = obj->next) {
-		if (!obj->vdso && object_file__same(&obj->id, &id)) {
-			close(fd);
-			place->object = obj;
-			return obj->err;
-		}
-	}
-	obj = object_new(o, place->map.path);
-	if (!obj) {
-		close(fd);
-		return -ENOMEM;
-	}
-	place->object = obj;
-	obj->id = id;
-	obj->file = elf_file__from_fd(fd);
-	if (!obj->file)
-		obj->err = -errno;
-	return obj->err;
+		return find_without_map_files(o, place, ret_object);
+	obj = object_cache__open(o->cache, fd, &id, place->map.path);
+	if (!obj)
+		return -errno;
+	*ret_object = obj;
+	return 0;
 }
 
 /* Code copied to huge pages: no file is mapped there, but the segment's place is known. */
@@ -380,22 +425,23 @@ static int find_remapped(struct objects *o, struct place *place)
 {
 	for (struct place *p = place; p > o->places;) {
 		const Elf64_Phdr *segments;
-		struct object *obj;
-		uint64_t bias, in;
+		struct code_place code;
+		uint64_t in;
 		size_t n;
 
 		p--;
 		if (!p->map.inode)
 			continue;
-		if (objects__find(o, p->map.start, &obj, &bias))
+		if (objects__resolve(o, p->map.start, &code))
 			break;
-		segments = elf_file__segments(obj->file, &n);
+		segments = elf_file__segments(code.object->file, &n);
 		for (size_t i = 0; i < n; i++) {
-			in = place->map.start - bias - segments[i].p_vaddr;
+			in = place->map.start - code.bias - segments[i].p_vaddr;
 			if (segments[i].p_type == PT_LOAD && (segments[i].p_flags & PF_X) &&
 			    in < segments[i].p_memsz) {
-				place->object = obj;
-				place->bias = bias;
+				place->object = code.object;
+				place->bias = code.bias;
+				place->from = code.from;
 				return 0;
 			}
 		}
@@ -404,38 +450,95 @@ static int find_remapped(struct objects *o, struct place *place)
 	return -ENOEXEC;
 }
 
-static int resolve(struct objects *o, struct place *place)
+static int find_object(struct objects *o, struct place *place)
 {
 	const struct mapping *m = &place->map;
-	bool vdso = !m->inode && !strcmp(m->path, "[vdso]");
+	struct object *obj = NULL;
+	struct held *held;
+	uint64_t bias;
 	int err;
 
-	if (!m->inode && !vdso)
+	if (!m->inode && !is_vdso(m))
 		return find_remapped(o, place);
-	err = vdso ? find_vdso(o, place) : find_file(o, place);
+	err = is_vdso(m) ? find_vdso(o, m, &obj) : find_file(o, place, &obj);
 	if (err)
 		return err;
-	err = find_bias(o, place, &place->bias);
+	held = hold(o, obj);
+	if (!held)
+		return -ENOMEM;
+	err = find_bias(o, m, obj, &bias);
+	if (!err && !held->from)
+		err = find_from(o, m, held);
 	if (err)
 		return err;
-	return place->object->from ? 0 : find_from(o, place);
+	place->object = obj;
+	place->bias = bias;
+	place->from = held->from;
+	return 0;
+}
+
+/* -ENOENT is for where nothing is mapped. */
+static int resolve(struct objects *o, struct place *place)
+{
+	if (!place->resolved) {
+		place->err = find_object(o, place);
+		if (place->err == -ENOENT)
+			place->err = -EINVAL;
+		place->resolved = true;
+	}
+	return place->err;
+}
+
+static struct code_place describe(const struct place *place)
+{
+	return (struct code_place){
+		.start = place->map.start,
+		.end = place->map.end,
+		.object = place->object,
+		.bias = place->bias,
+		.from = place->from,
+		.anonymous = !place->map.inode && !is_vdso(&place->map),
+		.err = place->err,
+	};
 }
 
 int objects__find(struct objects *o, uint64_t addr, struct object **ret_object, uint64_t *ret_bias)
 {
 	struct place *place = find_place(o, addr);
+	int err = place ? resolve(o, place) : -ENOENT;
 
-	if (!place)
-		return -ENOENT;
-	if (!place->resolved) {
-		place->err = resolve(o, place);
-		place->resolved = true;
-	}
-	if (place->err)
-		return place->err == -ENOENT ? -EINVAL : place->err;
+	if (err)
+		return err;
 	*ret_object = place->object;
 	*ret_bias = place->bias;
 	return 0;
+}
+
+int objects__resolve(struct objects *o, uint64_t addr, struct code_place *ret_place)
+{
+	struct place *place = find_place(o, addr);
+	int err = place ? resolve(o, place) : -ENOENT;
+
+	if (!err)
+		*ret_place = describe(place);
+	return err;
+}
+
+int objects__each_code(struct objects *o, int (*fn)(const struct code_place *place, void *arg),
+		       void *arg)
+{
+	int ret = 0;
+
+	for (struct place *p = o->places; p < o->places + o->n && !ret; p++) {
+		struct code_place code;
+
+		if (!p->map.executable)
+			continue;
+		resolve(o, p);
+		code = describe(p);
+		ret = fn(&code, arg);
+	}
+	return ret;
 }
 
 bool objects__executable(const struct objects *o, uint64_t addr)

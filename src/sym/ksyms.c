@@ -188,6 +188,16 @@ const char *ksyms__find(const struct ksyms *k, uint64_t addr)
 	return k->symbols[low].name == NO_NAME ? NULL : k->names.data + k->symbols[low].name;
 }
 
+uint64_t ksyms__address(const struct ksyms *k, const char *name)
+{
+	for (size_t i = 0; i < k->n; i++) {
+		if (k->symbols[i].name != NO_NAME &&
+		    !strcmp(k->names.data + k->symbols[i].name, name))
+			return k->symbols[i].addr;
+	}
+	return 0;
+}
+
 bool ksyms__hidden(const struct ksyms *k)
 {
 	return k->n == 0;

@@ -19,6 +19,9 @@ void ksyms__free(struct ksyms *k);
  * it), or NULL. */
 const char *ksyms__find(const struct ksyms *k, uint64_t addr);
 
+/* Where the symbol of this name is, or 0. Looks through all of them. */
+uint64_t ksyms__address(const struct ksyms *k, const char *name);
+
 /* True if the kernel gave no addresses (kptr_restrict, or no privilege). */
 bool ksyms__hidden(const struct ksyms *k);
 

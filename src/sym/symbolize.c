@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include <uthash.h>
 
 #include "base/strbuf.h"
+#include "proc/object.h"
 #include "sym/debugfile.h"
 #include "sym/demangle.h"
 #include "sym/elfsym.h"
@@ -17,6 +19,8 @@
 
 struct symbolizer {
 	char *debug_dir;
+	bool annotate, by_process, off_cpu;
+	uint64_t sched_start, sched_end; /* the scheduler's own code; 0: not known */
 	bool ksyms_tried;
 	struct ksyms *ksyms; /* NULL: not read, or not readable */
 	struct strbuf text;
@@ -44,7 +48,12 @@ struct symbolizer *symbolizer__new(const struct symbolizer_options *options)
 
 	if (!s)
 		return NULL;
-	if (options && options->debug_dir) {
+	if (!options)
+		return s;
+	s->annotate = options->annotate;
+	s->by_process = options->by_process;
+	s->off_cpu = options->off_cpu;
+	if (options->debug_dir) {
 		s->debug_dir = strdup(options->debug_dir);
 		if (!s->debug_dir) {
 			free(s);
@@ -160,23 +169,20 @@ static int name_of(struct symbolizer *s, struct object *obj, uint64_t addr, cons
 	return 0;
 }
 
-static int user_frame(struct symbolizer *s, struct objects *objects, const struct raw_frame *frame,
-		      size_t number)
+static int user_frame(struct symbolizer *s, const struct raw_frame *frame, size_t number)
 {
 	/* a return address: the call before it tells which function, a noreturn one is the last */
 	uint64_t addr = frame->exact ? frame->pc : frame->pc - 1;
 	const char *name = "??", *from = "";
-	struct object *obj;
-	uint64_t bias;
 	int err;
 
 	if (frame->signal)
 		return strbuf__printf(&s->text, "#%-2zu <signal handler called>", number);
-	if (!objects__find(objects, addr, &obj, &bias)) {
-		err = name_of(s, obj, addr - bias, &name);
+	if (frame->object) {
+		err = name_of(s, frame->object, addr - frame->bias, &name);
 		if (err)
 			return err;
-		from = object__from(obj);
+		from = frame->from;
 	}
 	strbuf__printf(&s->text, "#%-2zu 0x%016" PRIx64 " in ", number, frame->pc);
 	strbuf__append_str(&s->text, name);
@@ -188,25 +194,90 @@ static int user_frame(struct symbolizer *s, struct objects *objects, const struc
 	return 0;
 }
 
-static void kernel_frame(struct symbolizer *s, uint64_t pc, size_t number)
+/*
+ * A frame that is not gdb's form, but one that every pt-pmp shortens to the bare name: a name in
+ * the second field is taken as it is, and "@@" keeps the last library's name from being added.
+ *
+ * So the name cannot have a blank, "@@" or an '@' at its end in it; nor "0x", which would make it
+ * an address; nor, for what is made of the stack, a separator of frames (',' and ';').
+ */
+static void bare_frame(struct symbolizer *s, size_t number, const char *name, const char *suffix,
+		       const char *what, uint64_t addr)
+{
+	size_t start;
+	char *p;
+
+	strbuf__printf(&s->text, "#%-2zu ", number);
+	start = s->text.len;
+	strbuf__append_untrusted(&s->text, *name ? name : "??", *name ? strlen(name) : 2, '_');
+	if (s->text.failed)
+		return;
+	for (p = s->text.data + start; *p; p++) {
+		if (*p == ',' || *p == ';' ||
+		    (*p == 'x' && p > s->text.data + start && p[-1] == '0') ||
+		    (*p == '@' && (!p[1] || p[1] == '@')))
+			*p = '_';
+	}
+	strbuf__printf(&s->text, "%s@@%s 0x%016" PRIx64, suffix, what, addr);
+}
+
+static void read_kernel_symbols(struct symbolizer *s)
+{
+	if (s->ksyms_tried)
+		return;
+	s->ksyms_tried = true;
+	s->ksyms = ksyms__new(NULL);
+	if (!s->ksyms || !s->off_cpu)
+		return;
+	s->sched_start = ksyms__address(s->ksyms, "__sched_text_start");
+	s->sched_end = ksyms__address(s->ksyms, "__sched_text_end");
+}
+
+static bool in_scheduler(const struct symbolizer *s, uint64_t pc)
+{
+	return pc >= s->sched_start && pc < s->sched_end;
+}
+
+/* How many frames at the start are the scheduler's, and of what it called. */
+static size_t scheduler_frames(const struct symbolizer *s, const uint64_t *frames, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && !in_scheduler(s, frames[i]))
+		i++;
+	if (i == n)
+		return 0;
+	while (i < n && in_scheduler(s, frames[i]))
+		i++;
+	return i;
+}
+
+static void kernel_frame(struct symbolizer *s, uint64_t pc, bool exact, size_t number)
 {
 	const char *name = NULL;
 
-	if (!s->ksyms_tried) {
-		s->ksyms = ksyms__new(NULL);
-		s->ksyms_tried = true;
-	}
 	if (s->ksyms)
-		name = ksyms__find(s->ksyms, number ? pc - 1 : pc);
+		name = ksyms__find(s->ksyms, exact ? pc : pc - 1);
 	if (!name)
 		name = "??";
-	/*
-	 * Not gdb's form, but one that every pt-pmp shortens to the bare name: a name in the second
-	 * field is taken as it is, and "@@" keeps the last library's name from being added.
-	 */
-	strbuf__printf(&s->text, "#%-2zu ", number);
-	strbuf__append_untrusted(&s->text, name, strlen(name), '?');
-	strbuf__printf(&s->text, "@@kernel 0x%016" PRIx64, pc);
+	bare_frame(s, number, name, s->annotate ? "_[k]" : "", "kernel", pc);
+}
+
+/* The kernel's part, from frame number 0 on. Returns how many frames it has. */
+static size_t kernel_frames(struct symbolizer *s, const struct raw_sample *sample, size_t n)
+{
+	size_t first = 0;
+
+	if (!sample->n_kernel)
+		return n;
+	read_kernel_symbols(s);
+	if (s->off_cpu)
+		first = scheduler_frames(s, sample->kernel, sample->n_kernel);
+	for (size_t i = first; i < sample->n_kernel; i++) {
+		kernel_frame(s, sample->kernel[i], i == 0, n);
+		s->ends[++n] = s->text.len;
+	}
+	return n;
 }
 
 static const char *end_name(enum stack_end end)
@@ -231,14 +302,15 @@ static const char *end_name(enum stack_end end)
 static void header(struct symbolizer *s, const struct raw_sample *sample, unsigned int number)
 {
 	const char *name = sample->thread_name ? sample->thread_name : "";
+	pid_t lwp = sample->tid ? sample->tid : sample->pid;
 	size_t start;
 
 	strbuf__printf(&s->text, "Thread %u (", number);
 	if (sample->thread_pointer)
 		strbuf__printf(&s->text, "Thread 0x%" PRIx64 " (LWP %d)", sample->thread_pointer,
-			       (int)sample->tid);
+			       (int)lwp);
 	else
-		strbuf__printf(&s->text, "LWP %d", (int)sample->tid);
+		strbuf__printf(&s->text, "LWP %d", (int)lwp);
 	if (*name) {
 		strbuf__append_str(&s->text, " \"");
 		start = s->text.len;
@@ -271,30 +343,40 @@ static int reserve(struct symbolizer *s, size_t n)
 	return 0;
 }
 
-int symbolizer__stack(struct symbolizer *s, struct objects *objects,
-		      const struct raw_sample *sample, unsigned int number, struct stack *ret_stack)
+int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, unsigned int number,
+		      struct stack *ret_stack)
 {
 	const char *end = end_name(sample->end);
+	char pid[16];
 	size_t n = 0;
-	int err = reserve(s, sample->n_kernel + sample->n_user + 2);
+	int err = reserve(s, sample->n_kernel + sample->n_user + 5);
 
 	if (err)
 		return err;
 	strbuf__reset(&s->text);
 	header(s, sample, number);
 	s->ends[0] = s->text.len;
-	for (size_t i = 0; i < sample->n_kernel; i++) {
-		kernel_frame(s, sample->kernel[i], n);
+	if (sample->preempted) {
+		bare_frame(s, n, "[preempted]", "", "kernel", 0);
 		s->ends[++n] = s->text.len;
 	}
+	n = kernel_frames(s, sample, n);
 	for (size_t i = 0; i < sample->n_user; i++) {
-		err = user_frame(s, objects, &sample->user[i], n);
+		err = user_frame(s, &sample->user[i], n);
 		if (err)
 			return err;
 		s->ends[++n] = s->text.len;
 	}
 	if (end) {
 		strbuf__printf(&s->text, "#%-2zu 0x%016x in %s ()", n, 0, end);
+		s->ends[++n] = s->text.len;
+	}
+	if (s->by_process) {
+		snprintf(pid, sizeof(pid), "%d", (int)sample->pid);
+		bare_frame(s, n, pid, "", "process", 0);
+		s->ends[++n] = s->text.len;
+		bare_frame(s, n, sample->process_name ? sample->process_name : "", "", "process",
+			   0);
 		s->ends[++n] = s->text.len;
 	}
 	if (s->text.failed)
@@ -306,7 +388,7 @@ int symbolizer__stack(struct symbolizer *s, struct objects *objects,
 		.header = {s->text.data, s->ends[0]},
 		.frames = s->frames,
 		.n_frames = n,
-		.count = 1,
+		.count = sample->count,
 	};
 	return 0;
 }

@@ -7,12 +7,19 @@
 
 #include "model/raw_sample.h"
 #include "model/stack.h"
-#include "proc/object.h"
 
 struct symbolizer;
 
 struct symbolizer_options {
 	const char *debug_dir; /* NULL: /usr/lib/debug */
+	bool annotate;	       /* kernel frames are named NAME_[k] */
+	/* Kernel stacks were taken where the scheduler takes the CPU away: its own frames, and
+	 * those of what took the stack, are left out, as the kernel itself does for a thread that
+	 * sleeps. */
+	bool off_cpu;
+	/* Two pseudo-frames more at the outermost end, after that of a stack that is not whole: the
+	 * pid, then the process' name (`??`: not known). */
+	bool by_process;
 };
 
 /* NULL with errno. Kernel names are read at the first kernel address. */
@@ -21,11 +28,12 @@ void symbolizer__free(struct symbolizer *s);
 
 /*
  * Name every frame of `sample`, kernel frames first, a pseudo-frame last if the stack is not
- * whole. `number` is the thread's number in its header line, from 1. The result is borrowed:
- * valid until the next call. Returns 0 or -ENOMEM; an address without a name is `??`.
+ * whole. `number` is the thread's number in its header line, from 1; without a tid, the header's
+ * LWP is the pid. The result is borrowed: valid until the next call; it has no frame if the sample
+ * has none and is whole. Returns 0 or -ENOMEM; an address without a name, or without an object, is
+ * `??`. The process need not be there any more; each object has to be.
  */
-int symbolizer__stack(struct symbolizer *s, struct objects *objects,
-		      const struct raw_sample *sample, unsigned int number,
+int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, unsigned int number,
 		      struct stack *ret_stack);
 
 /* False once kernel addresses were met and kallsyms hid them (kptr_restrict). */

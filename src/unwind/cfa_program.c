@@ -368,6 +368,7 @@ int cfa_program__run_fde(struct cfa_run *run, struct cursor program)
 	s.row = run->cie->initial;
 	s.row.start = run->start;
 	s.row.end = run->end;
+	s.row.fde_start = run->start;
 	s.plain_cfa = s.row.cfa;
 	s.n_remembered = 0;
 	err = run_all(&s);

@@ -57,6 +57,7 @@ struct cfi_rule {
 /* How to undo the frame for every pc from start up to, not including, end. */
 struct cfi_row {
 	uint64_t start, end; /* addresses in the object (as its program headers have them) */
+	uint64_t fde_start;  /* of the FDE's first row: where they overlap, the last one counts */
 	/* CFI_REGISTER (reg + offset), CFI_EXPRESSION, or CFI_UNDEFINED where there is none */
 	struct cfi_rule cfa;
 	struct cfi_rule regs[CFI_N_REGS];

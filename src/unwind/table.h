@@ -43,7 +43,7 @@ void unwind_table__free(struct unwind_table *t);
 /* Ascending by pc; the last one has rule 0. */
 const struct pmp_row *unwind_table__rows(const struct unwind_table *t, size_t *ret_n);
 
-/* What the pc of each row counts from: an address in the object. */
+/* What the pc of each row counts from: an address in the object, the start of a page. */
 uint64_t unwind_table__base(const struct unwind_table *t);
 
 /* The number of the rule for `addr` (an address in the object); 0: none. As BPF searches it. */

@@ -199,7 +199,13 @@ static int name_file(struct output *o)
 	return err;
 }
 
-int output__put(struct output *o, const struct strbuf *text, struct error *e)
+static int cannot_write(const struct output *o, int err, struct error *e)
+{
+	return error__set(e, -err, "cannot write %s: %s", o->path ? o->path : "to standard output",
+			  strerror(-err));
+}
+
+int output__append(struct output *o, const struct strbuf *text, struct error *e)
 {
 	int err;
 
@@ -207,14 +213,25 @@ int output__put(struct output *o, const struct strbuf *text, struct error *e)
 		err = -EBADF;
 	else
 		err = output__write_all(o->fd, text->data, text->len);
-	if (!err && o->dir >= 0 && fsync(o->fd))
+	return err ? cannot_write(o, err, e) : 0;
+}
+
+int output__finish(struct output *o, struct error *e)
+{
+	int err = 0;
+
+	if (o->dir >= 0 && fsync(o->fd))
 		err = -errno;
 	if (!err && o->dir >= 0)
 		err = name_file(o);
-	if (err)
-		return error__set(e, -err, "cannot write %s: %s",
-				  o->path ? o->path : "to standard output", strerror(-err));
-	return 0;
+	return err ? cannot_write(o, err, e) : 0;
+}
+
+int output__put(struct output *o, const struct strbuf *text, struct error *e)
+{
+	int err = output__append(o, text, e);
+
+	return err ? err : output__finish(o, e);
 }
 
 void output__close(struct output *o)

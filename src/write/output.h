@@ -23,10 +23,19 @@ int output__prepare(struct error *e);
 struct output *output__open(const char *path, struct error *e);
 
 /*
- * Write `text`, once. A regular file appears, or is replaced, only when all of it is on disk; it
- * keeps its owner and its mode, and a symbolic link goes on pointing to it. What is no regular
- * file (a pipe, a device) is written to as it is. Returns 0 or -errno with `e` set.
+ * Write `text` behind what was written before. What is no regular file (a pipe, a device) is
+ * written to at once, as it is. Returns 0 or -errno with `e` set.
  */
+int output__append(struct output *o, const struct strbuf *text, struct error *e);
+
+/*
+ * That was all. A regular file appears, or is replaced, only now that all of it is on disk; it
+ * keeps its owner and its mode, and a symbolic link goes on pointing to it. Returns 0 or -errno
+ * with `e` set.
+ */
+int output__finish(struct output *o, struct error *e);
+
+/* Both at once. */
 int output__put(struct output *o, const struct strbuf *text, struct error *e);
 
 void output__close(struct output *o);

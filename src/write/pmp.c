@@ -30,6 +30,19 @@ int write_pmp__date(struct strbuf *out, time_t now)
 	return strbuf__append_char(out, '\n');
 }
 
+int write_pmp__shares(struct strbuf *out, const struct report *report)
+{
+	for (size_t i = 0; i < report->n_lines; i++) {
+		const struct report_line *line = &report->lines[i];
+
+		write_share(out, line->count, report->total);
+		strbuf__append_char(out, ' ');
+		strbuf__append(out, line->frames, line->len);
+		strbuf__append_char(out, '\n');
+	}
+	return out->failed ? -ENOMEM : 0;
+}
+
 int write_pmp__report(struct strbuf *out, const struct report *report)
 {
 	for (size_t i = 0; i < report->n_lines; i++) {

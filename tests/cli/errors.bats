@@ -28,7 +28,7 @@ refused() {
 	refused "--interval takes a number of seconds from 0 to 1000000 (0.5 will do), not 'soon'" -s soon
 	refused "there is no option '--frobnicate'" --frobnicate
 	refused "--lines needs a value" -l
-	refused "--format takes pmp or folded, not 'svg'" --format=svg
+	refused "--format takes pmp, folded or samples, not 'svg'" --format=svg
 }
 
 @test "control characters in an argument do not reach the terminal" {
@@ -171,4 +171,21 @@ refused() {
 	kill -9 "$first" "$second"
 	[ "$status" -eq 1 ]
 	[ "$output" = "bpf-pmp: no process is named mysqld; give -p PID, or another name with -b" ]
+}
+
+@test "an option that says nothing to the mode is refused" {
+	refused "--frequency goes with --mode=cpu" -F 99
+	refused "--all goes with --mode=cpu and --mode=offcpu" -a
+	refused "--iterations goes with --mode=threads" --mode=cpu -i 2
+	refused "--dumper goes with --mode=threads" --mode=offcpu -d eu
+	refused "--mode=cpu samples processes: without FILES, please" --mode=cpu trace.txt
+	refused "--all takes the whole machine: without --pid, please" --mode=cpu -a -p 1
+	refused "--functions goes with --format=pmp, not folded" --functions --format=folded
+	refused "--state takes a list of interruptible, uninterruptible, runnable or all, not 'busy'" \
+		--mode=offcpu --state busy
+}
+
+@test "of several processes each one is checked" {
+	refused "no process has the PID 2147483646" -p $$,2147483646
+	refused "process 2 is a kernel thread" -p $$ -p 2
 }

@@ -247,3 +247,63 @@ stop_sysbench() {
 	lib_end "$sysbench_pid" TERM 5
 	sysbench_pid=
 }
+
+# cpu_ns PID: nanoseconds that its threads have had of the CPU so far
+cpu_ns() {
+	awk '{ n += $1 } END { printf "%.0f\n", n }' "/proc/$1/task/"*/schedstat
+}
+
+# lines_total FILE [PATTERN]: the sum of the counts of its lines, in the pmp format; of those alone
+# whose stack matches the extended regular expression
+lines_total() {
+	PATTERN=${2:-} awk '/^ *[0-9]+ / { n = $1; sub(/^ *[0-9]+ /, "") }
+		n && (ENVIRON["PATTERN"] == "" || $0 ~ ENVIRON["PATTERN"]) { total += n }
+		{ n = 0 }
+		END { printf "%.0f\n", total }' "$1"
+}
+
+# lines_marked FILE: the sum of the counts of stacks that are not whole
+lines_marked() {
+	lines_total "$1" '(^|,)[[](broken|guessed|truncated)[]]$'
+}
+
+# near A B PERCENT: A is B, give or take so much of B
+near() {
+	awk -v a="$1" -v b="$2" -v p="$3" \
+		'BEGIN { d = a - b; exit !(b > 0 && (d < 0 ? -d : d) <= b * p / 100) }' ||
+		lib_fail "$1 is not within $3% of $2"
+}
+
+# no_line GREP'S ARGUMENT...: nothing matches. (Bats takes no notice of a `!` in mid-test.)
+no_line() {
+	! grep "$@"
+}
+
+# start_sampler ARGUMENT...: $pmp in the background, its output in out and err; returns when its
+# programs are attached. Sets sampler_pid.
+# shellcheck disable=SC2154 # the caller sets pmp
+start_sampler() {
+	local i
+	"$pmp" "$@" >out 2>err </dev/null 3>&- &
+	sampler_pid=$!
+	for ((i = 0; i < 1000; i++)); do
+		if grep -qs '^link_type:' "/proc/$sampler_pid/fdinfo/"*; then
+			sleep 0.5
+			return 0
+		fi
+		lib_gone "$sampler_pid" && break
+		sleep 0.02
+	done
+	cat err >&2
+	kill -9 "$sampler_pid" 2>/dev/null || true
+	lib_fail "bpf-pmp $* did not come to sample"
+}
+
+# end_sampler SIGNAL: sends it, unless it is 0, and waits for the end; sets sampler_status
+# shellcheck disable=SC2034 # for the caller
+end_sampler() {
+	[ "$1" = 0 ] || kill "-$1" "$sampler_pid" || return 1
+	sampler_status=0
+	wait "$sampler_pid" || sampler_status=$?
+	sampler_pid=
+}

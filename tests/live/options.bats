@@ -45,6 +45,19 @@ capture() {
 	grep -qE '^ +20 pause' out
 }
 
+@test "-p takes several processes, and each one once" {
+	start_fixture threads many 5
+	"$lib_fixtures/threads" many 2 >ready 3>&- &
+	other=$!
+	while ! grep -q ready ready; do sleep 0.05; done
+	capture -p "$other,$fixture_pid"
+	[ "$(counted out)" -eq 9 ]
+	capture -i 3 -p "$other"
+	[ "$(counted out)" -eq 27 ]
+	(exec -a pt-pmp "$pmp" -p "$fixture_pid" -p "$other") >out
+	[ "$(counted out)" -eq 3 ]
+}
+
 @test "-l keeps the innermost frames, and folds what is then equal" {
 	start_fixture threads many 5
 	capture -l 1

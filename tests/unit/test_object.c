@@ -22,11 +22,29 @@
 #include "proc/elf_image.h"
 #include "proc/linkmap.h"
 #include "proc/object.h"
+#include "proc/object_cache.h"
 #include "proc/object_file.h"
+
+static struct object_cache *cache;
+
+static int new_cache(void **state)
+{
+	cache = object_cache__new();
+	return cache ? 0 : -1;
+}
+
+/* every test gives back what it holds */
+static int free_cache(void **state)
+{
+	size_t left = object_cache__count(cache);
+
+	object_cache__free(cache);
+	return left ? -1 : 0;
+}
 
 static struct objects *open_self(void)
 {
-	struct objects *o = objects__new(getpid());
+	struct objects *o = objects__new(getpid(), cache);
 	struct maps *m = maps__read(getpid());
 
 	assert_non_null(o);
@@ -53,6 +71,7 @@ static int check_loaded(struct dl_phdr_info *info, size_t size, void *arg)
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
 		uint64_t from = info->dlpi_addr + p->p_vaddr, bias = 1;
 		struct object_eh_frame eh;
+		struct code_place place;
 		struct object *obj;
 
 		if (p->p_type != PT_LOAD || !p->p_filesz)
@@ -62,7 +81,13 @@ static int check_loaded(struct dl_phdr_info *info, size_t size, void *arg)
 		assert_int_equal(objects__find(o, from + p->p_filesz - 1, &obj, &bias), 0);
 		assert_int_equal(bias, info->dlpi_addr);
 		assert_int_equal(objects__executable(o, from), !!(p->p_flags & PF_X));
-		assert_string_equal(object__from(obj), vdso || main_program ? "" : info->dlpi_name);
+		assert_int_equal(objects__resolve(o, from, &place), 0);
+		assert_ptr_equal(place.object, obj);
+		assert_int_equal(place.bias, info->dlpi_addr);
+		assert_true(place.start <= from && from < place.end);
+		assert_false(place.anonymous);
+		assert_int_equal(place.err, 0);
+		assert_string_equal(place.from, vdso || main_program ? "" : info->dlpi_name);
 		assert_non_null(object__elf(obj));
 		assert_int_equal(object__eh_frame(obj, &eh), 0);
 		assert_non_null(eh.hdr);
@@ -170,6 +195,7 @@ static void test_deleted_and_loaded_twice(void **state)
 	uint64_t first_bias, second_bias;
 	void *one, *two, *addr_one, *addr_two;
 	struct object_file_id id;
+	struct code_place place;
 	int fd;
 
 	assert_non_null(mkdtemp(dir));
@@ -197,7 +223,8 @@ static void test_deleted_and_loaded_twice(void **state)
 		close(fd);
 	}
 	assert_int_equal((uintptr_t)addr_one - first_bias, (uintptr_t)addr_two - second_bias);
-	assert_string_equal(object__from(first), name);
+	assert_int_equal(objects__resolve(o, (uintptr_t)addr_one, &place), 0);
+	assert_string_equal(place.from, name);
 	assert_string_equal(object__path(first), name);
 	objects__free(o);
 	dlclose(one);
@@ -346,5 +373,5 @@ int main(void)
 		cmocka_unit_test(test_linkmap_hostile),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, new_cache, free_cache);
 }

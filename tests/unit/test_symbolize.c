@@ -15,7 +15,11 @@
 
 #include <cmocka.h>
 
+#include "fold/aggregate.h"
+#include "proc/object.h"
+#include "proc/object_cache.h"
 #include "sym/symbolize.h"
+#include "write/writer.h"
 
 int _Z14a_known_symbolPKc(const char *text);
 __attribute__((noinline)) int _Z14a_known_symbolPKc(const char *text)
@@ -25,7 +29,9 @@ __attribute__((noinline)) int _Z14a_known_symbolPKc(const char *text)
 
 struct fixture {
 	struct symbolizer *s;
+	struct object_cache *cache;
 	struct objects *o;
+	struct strbuf report;
 };
 
 static int setup(void **state)
@@ -36,7 +42,9 @@ static int setup(void **state)
 	assert_non_null(f);
 	assert_non_null(m);
 	f->s = symbolizer__new(&(struct symbolizer_options){.debug_dir = "/nowhere"});
-	f->o = objects__new(getpid());
+	f->cache = object_cache__new();
+	assert_non_null(f->cache);
+	f->o = objects__new(getpid(), f->cache);
 	assert_non_null(f->s);
 	assert_non_null(f->o);
 	assert_int_equal(objects__set_maps(f->o, m), 0);
@@ -51,6 +59,8 @@ static int teardown(void **state)
 
 	symbolizer__free(f->s);
 	objects__free(f->o);
+	object_cache__free(f->cache);
+	strbuf__free(&f->report);
 	free(f);
 	return 0;
 }
@@ -59,6 +69,20 @@ static void expect(struct text text, const char *want)
 {
 	if (text.len != strlen(want) || memcmp(text.str, want, text.len))
 		fail_msg("'%.*s', not '%s'", (int)text.len, text.str, want);
+}
+
+/* what the capture does */
+static void resolve(const struct fixture *f, struct raw_frame *frames, size_t n)
+{
+	struct code_place place;
+
+	for (size_t i = 0; i < n; i++) {
+		if (objects__resolve(f->o, frames[i].pc - !frames[i].exact, &place))
+			continue;
+		frames[i].object = place.object;
+		frames[i].bias = place.bias;
+		frames[i].from = place.from;
+	}
 }
 
 static void test_user_frames(void **state)
@@ -75,14 +99,16 @@ static void test_user_frames(void **state)
 		{.pc = 0x5678, .signal = true},
 		{.pc = 0},
 	};
-	struct raw_sample sample = {.tid = 77, .user = frames, .n_user = 7};
+	struct raw_sample sample = {.tid = 77, .user = frames, .n_user = 7, .count = 5};
 	struct stack stack;
 	Dl_info info;
 	char want[512];
 
 	assert_true(dladdr((void *)(uintptr_t)crc, &info));
-	assert_int_equal(symbolizer__stack(f->s, f->o, &sample, 1, &stack), 0);
+	resolve(f, frames, 7);
+	assert_int_equal(symbolizer__stack(f->s, &sample, 1, &stack), 0);
 	assert_int_equal(stack.n_frames, 7);
+	assert_int_equal(stack.count, 5);
 	expect(stack.header, "Thread 1 (LWP 77):");
 	snprintf(want, sizeof(want), "#0  0x%016" PRIx64 " in a_known_symbol(char const*) ()",
 		 here);
@@ -115,8 +141,9 @@ static void test_vdso(void **state)
 	frame.pc = (uintptr_t)dlsym(vdso, "__vdso_getcpu");
 	if (!frame.pc)
 		skip();
+	resolve(f, &frame, 1);
 	snprintf(want, sizeof(want), "#0  0x%016" PRIx64 " in getcpu ()", frame.pc);
-	assert_int_equal(symbolizer__stack(f->s, f->o, &sample, 1, &stack), 0);
+	assert_int_equal(symbolizer__stack(f->s, &sample, 1, &stack), 0);
 	expect(stack.frames[0], want);
 	dlclose(vdso);
 }
@@ -140,7 +167,7 @@ static void test_ends(void **state)
 		struct raw_sample sample = {.user = &frame, .n_user = 1, .end = cases[i].end};
 		struct stack stack;
 
-		assert_int_equal(symbolizer__stack(f->s, f->o, &sample, 1, &stack), 0);
+		assert_int_equal(symbolizer__stack(f->s, &sample, 1, &stack), 0);
 		assert_int_equal(stack.n_frames, 2);
 		expect(stack.frames[1], cases[i].text);
 	}
@@ -154,7 +181,7 @@ static void test_numbers(void **state)
 	struct stack stack;
 
 	assert_non_null(frames);
-	assert_int_equal(symbolizer__stack(f->s, f->o, &sample, 1, &stack), 0);
+	assert_int_equal(symbolizer__stack(f->s, &sample, 1, &stack), 0);
 	assert_int_equal(stack.n_frames, 1201);
 	expect(stack.frames[9], "#9  0x0000000000000000 in ?? ()");
 	expect(stack.frames[10], "#10 0x0000000000000000 in ?? ()");
@@ -187,25 +214,19 @@ static void test_headers(void **state)
 					    .thread_pointer = cases[i].thread_pointer};
 		struct stack stack;
 
-		assert_int_equal(symbolizer__stack(f->s, f->o, &sample, 3, &stack), 0);
+		assert_int_equal(symbolizer__stack(f->s, &sample, 3, &stack), 0);
 		assert_int_equal(stack.n_frames, 0);
 		expect(stack.header, cases[i].header);
 	}
 }
 
 /* the first text symbol of this kernel, or an address without a name if they are hidden */
-static void test_kernel_frames(void **state)
+static uint64_t find_kernel_symbol(char ret_name[256])
 {
-	struct fixture *f = *state;
-	char line[512], name[256] = "", want[512];
+	char line[512], name[256] = "";
 	unsigned long long addr = 0;
-	uint64_t kernel[2];
-	struct raw_frame frame = {.pc = 0x10};
-	struct raw_sample sample = {.kernel = kernel, .n_kernel = 2, .user = &frame, .n_user = 1};
-	struct stack stack;
 	FILE *file = fopen("/proc/kallsyms", "re");
 
-	assert_true(symbolizer__kernel_names(f->s));
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%llx T %255s", &addr, name) == 2 && addr)
 			break;
@@ -213,20 +234,230 @@ static void test_kernel_frames(void **state)
 	}
 	if (file)
 		fclose(file);
-	if (!name[0]) {
-		addr = 0xffffffff81000000;
-		strcpy(name, "??");
-	}
-	kernel[0] = addr;
-	kernel[1] = addr + 1;
-	assert_int_equal(symbolizer__stack(f->s, f->o, &sample, 1, &stack), 0);
+	strcpy(ret_name, name[0] ? name : "??");
+	return name[0] ? addr : 0xffffffff81000000;
+}
+
+static void test_kernel_frames(void **state)
+{
+	struct fixture *f = *state;
+	char name[256], want[512];
+	uint64_t addr = find_kernel_symbol(name), kernel[2] = {addr, addr + 1};
+	struct raw_frame frame = {.pc = 0x10};
+	struct raw_sample sample = {.kernel = kernel, .n_kernel = 2, .user = &frame, .n_user = 1};
+	struct stack stack;
+
+	assert_true(symbolizer__kernel_names(f->s));
+	assert_int_equal(symbolizer__stack(f->s, &sample, 1, &stack), 0);
 	assert_int_equal(stack.n_frames, 3);
-	snprintf(want, sizeof(want), "#0  %s@@kernel 0x%016llx", name, addr);
+	snprintf(want, sizeof(want), "#0  %s@@kernel 0x%016" PRIx64, name, addr);
 	expect(stack.frames[0], want);
-	snprintf(want, sizeof(want), "#1  %s@@kernel 0x%016llx", name, addr + 1);
+	snprintf(want, sizeof(want), "#1  %s@@kernel 0x%016" PRIx64, name, addr + 1);
 	expect(stack.frames[1], want);
 	expect(stack.frames[2], "#2  0x0000000000000010 in ?? ()");
 	assert_int_equal(symbolizer__kernel_names(f->s), strcmp(name, "??") != 0);
+}
+
+/* the samples by way of shortener, aggregate and a writer */
+static void report_samples(struct fixture *f, const struct symbolizer_options *options,
+			   enum shorten_dialect dialect, const char *tids,
+			   int (*write)(struct strbuf *out, const struct report *report),
+			   const struct raw_sample *samples, size_t n, const char *want)
+{
+	struct symbolizer *s = symbolizer__new(options);
+	struct shortener *shortener = shortener__new(dialect);
+	struct filter *filter = filter__new(tids, NULL);
+	struct aggregate *aggregate = aggregate__new(shortener, filter, 0);
+	struct report report;
+	struct stack stack;
+
+	assert_non_null(s);
+	assert_non_null(aggregate);
+	strbuf__reset(&f->report);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(symbolizer__stack(s, &samples[i], 1, &stack), 0);
+		assert_true(aggregate__add(aggregate, &stack) >= 0);
+	}
+	assert_int_equal(aggregate__report(aggregate, &report), 0);
+	assert_int_equal(write(&f->report, &report), 0);
+	assert_string_equal(f->report.data ? f->report.data : "", want);
+	aggregate__free(aggregate);
+	filter__free(filter);
+	shortener__free(shortener);
+	symbolizer__free(s);
+}
+
+static const struct symbolizer_options by_process = {.debug_dir = "/nowhere", .by_process = true};
+
+/* whatever a process is named, its frame is one field of the line, the outermost, and so printed */
+static void test_process_names(void **state)
+{
+	static const struct {
+		const char *name, *printed;
+	} cases[] = {
+		{"mariadbd", "mariadbd"},
+		{"Web Content", "Web_Content"},
+		{"a, b;c", "a__b_c"},
+		{"1,2;3 4 5", "1_2_3_4_5"},
+		{"new\nline\t\x1b\x7f", "new?line???"},
+		{"caf\303\251", "caf\303\251"},
+		{"caf\351", "caf?"},
+		{"(sd-pam)", "(sd-pam)"},
+		{"a(b", "a(b"},
+		{"a)b", "a)b"},
+		{"f(int)", "f(int)"},
+		{"a<b>::c", "a<b>::c"},
+		{"<", "<"},
+		{">::", ">::"},
+		{"??", "??"},
+		{"", "??"},
+		{" ", "_"},
+		{NULL, "??"},
+		{"in", "in"},
+		{" in ", "_in_"},
+		{"x in y at z", "x_in_y_at_z"},
+		{"at", "at"},
+		{"from", "from"},
+		{"void", "void"},
+		{"const", "const"},
+		{"a@b", "a@b"},
+		{"a@@b", "a_@b"},
+		{"a@", "a_"},
+		{"@@@@", "____"},
+		{"0x12", "0_12"},
+		{"0x0x", "0_0_"},
+		{"x0y", "x0y"},
+		{"/usr/bin/x", "/usr/bin/x"},
+		{"#0", "#0"},
+		{"Thread 1 (LWP 2)", "Thread_1_(LWP_2)"},
+		{"%s%n", "%s%n"},
+		{"kworker/0:1-events", "kworker/0:1-events"},
+	};
+	static const enum shorten_dialect dialects[] = {SHORTEN_GDB, SHORTEN_EU, SHORTEN_PTEU};
+	struct fixture *f = *state;
+	struct raw_frame frame = {.exact = true};
+	char want[256];
+
+	frame.pc = (uintptr_t)dlsym(RTLD_DEFAULT, "crc32"); /* a library's: its name carries over */
+	resolve(f, &frame, 1);
+	for (size_t i = 0; i < 3 * sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *name = cases[i / 3].name, *printed = cases[i / 3].printed;
+		struct raw_sample samples[] = {
+			{.pid = 1234,
+			 .process_name = name,
+			 .user = &frame,
+			 .n_user = 1,
+			 .count = 7},
+			{.pid = 1234,
+			 .process_name = name,
+			 .user = &frame,
+			 .n_user = 1,
+			 .count = 9},
+		};
+
+		if (dialects[i % 3] != SHORTEN_GDB) /* it takes eu-stack's line for the frame */
+			samples[0].n_user = samples[1].n_user = 0;
+		snprintf(want, sizeof(want), "%s;1234%s 16\n", printed,
+			 samples[0].n_user ? ";crc32(libz.so.1)" : "");
+		report_samples(f, &by_process, dialects[i % 3], NULL, write_folded__report, samples,
+			       2, want);
+	}
+}
+
+/* how a stack ends is told in its own place */
+static void test_by_process(void **state)
+{
+	struct fixture *f = *state;
+	struct raw_frame frame = {.pc = 0x10};
+	uint64_t kernel = 1;
+	const struct raw_sample samples[] = {
+		{.pid = 12,
+		 .process_name = "a",
+		 .end = STACK_BROKEN,
+		 .user = &frame,
+		 .n_user = 1,
+		 .kernel = &kernel,
+		 .n_kernel = 1,
+		 .count = 3},
+		{.pid = 13, .process_name = "b", .count = 2},
+		{.pid = 14, .process_name = "c", .end = STACK_RUNNING, .count = 1},
+	};
+	struct symbolizer *s = symbolizer__new(&by_process);
+	struct stack stack;
+
+	report_samples(f, &by_process, SHORTEN_GDB, NULL, write_folded__report, samples, 3,
+		       "a;12;[broken];::??;?? 3\nb;13 2\nc;14;[running] 1\n");
+	report_samples(f, &by_process, SHORTEN_GDB, NULL, write_pmp__report, samples, 3,
+		       "      3 ??,::??,[broken],12,a\n      2 13,b\n      1 [running],14,c\n");
+	assert_non_null(s);
+	assert_int_equal(symbolizer__stack(s, &samples[1], 4, &stack), 0);
+	expect(stack.header, "Thread 4 (LWP 13):");
+	assert_int_equal(stack.count, 2);
+	assert_int_equal(stack.n_frames, 2);
+	expect(stack.frames[0], "#0  13@@process 0x0000000000000000");
+	expect(stack.frames[1], "#1  b@@process 0x0000000000000000");
+	symbolizer__free(s);
+	/* without them, nothing is left of the second */
+	assert_int_equal(symbolizer__stack(f->s, &samples[1], 4, &stack), 0);
+	assert_int_equal(stack.n_frames, 0);
+}
+
+/* --tids goes by thread and name where a stack is one thread's, else by process */
+static void test_tids(void **state)
+{
+	struct fixture *f = *state;
+	const struct raw_sample samples[] = {
+		{.pid = 50, .tid = 51, .thread_name = "worker", .process_name = "p", .count = 3},
+		{.pid = 50, .thread_name = "pool of a", .process_name = "p", .count = 2},
+		{.pid = 60, .process_name = "q", .count = 1},
+	};
+
+	report_samples(f, &by_process, SHORTEN_GDB, "^51$", write_folded__report, samples, 3,
+		       "p;50 3\n");
+	report_samples(f, &by_process, SHORTEN_GDB, "^50$", write_folded__report, samples, 3,
+		       "p;50 2\n");
+	report_samples(f, &by_process, SHORTEN_GDB, "^worker$,^60$", write_folded__report, samples,
+		       3, "p;50 3\nq;60 1\n");
+	report_samples(f, &by_process, SHORTEN_GDB, "^pool of a$", write_folded__report, samples, 3,
+		       "p;50 2\n");
+}
+
+static void test_annotate(void **state)
+{
+	const struct symbolizer_options annotate = {.debug_dir = "/nowhere", .annotate = true};
+	struct fixture *f = *state;
+	uint64_t kernel[2] = {0};
+	struct raw_frame frame = {.exact = true};
+	struct raw_sample sample = {
+		.pid = 1, .kernel = kernel, .n_kernel = 1, .user = &frame, .n_user = 1, .count = 1};
+	struct symbolizer *s = symbolizer__new(&annotate);
+	char want[600];
+	char name[256] = "";
+	struct stack stack;
+
+	assert_non_null(s);
+	kernel[0] = find_kernel_symbol(name);
+	frame.pc = (uintptr_t)dlsym(RTLD_DEFAULT, "crc32");
+	resolve(f, &frame, 1);
+	assert_int_equal(symbolizer__stack(s, &sample, 1, &stack), 0);
+	snprintf(want, sizeof(want), "#0  %s_[k]@@kernel 0x%016" PRIx64, name, kernel[0]);
+	expect(stack.frames[0], want);
+	symbolizer__free(s);
+	/* after a frame of a library, too, whose name would carry over */
+	snprintf(want, sizeof(want), "crc32(libz.so.1);%s_[k] 1\n", name);
+	report_samples(f, &annotate, SHORTEN_GDB, NULL, write_folded__report, &sample, 1, want);
+	for (int dialect = SHORTEN_GDB; dialect <= SHORTEN_PTEU; dialect++) {
+		sample.n_user = 0;
+		snprintf(want, sizeof(want), "%s_[k] 1\n", name);
+		report_samples(f, &annotate, (enum shorten_dialect)dialect, NULL,
+			       write_folded__report, &sample, 1, want);
+		/* hidden, or of no known code */
+		kernel[1] = 0x1000;
+		sample.kernel = kernel + 1;
+		report_samples(f, &annotate, (enum shorten_dialect)dialect, NULL,
+			       write_folded__report, &sample, 1, "??_[k] 1\n");
+		sample.kernel = kernel;
+	}
 }
 
 int main(void)
@@ -238,6 +469,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_headers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kernel_frames, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_process_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_by_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tids, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_annotate, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

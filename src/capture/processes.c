@@ -1,0 +1,598 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "capture/processes.h"
+
+#include "capture/guard.h"
+#include "proc/find.h"
+#include "proc/maps.h"
+#include "proc/memory.h"
+#include "proc/object_cache.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define MS 1000000ull
+/* Until nothing that the kernel took with an old generation is still on its way to us. */
+#define RETIRE_NS (5000 * MS)
+/* A process that has had its mappings for so long is not one that changes them all the time. */
+#define SETTLED_NS (1000 * MS)
+/* A process whose mappings are what they were although it asked: not at once again. */
+#define FIRST_PAUSE_NS (20 * MS)
+#define LAST_PAUSE_NS  (2000 * MS)
+
+/* A state of a process' mappings. A child has its parent's until one of them changes. */
+struct generation {
+	UT_hash_handle hh;
+	uint32_t number;
+	uint32_t first_mapping;
+	size_t users; /* processes that have it now */
+	uint64_t made_at, retired_at;
+	bool put;
+	size_t n;
+	struct code_place places[]; /* ascending; each holds a reference to its object */
+};
+
+struct process {
+	UT_hash_handle hh;
+	pid_t pid;
+	char comm[PMP_COMM_LEN];
+	struct objects *objects;
+	struct generation *now;
+	uint64_t look_at; /* 0: no look is due */
+	uint64_t pause;
+	uint64_t looked_at; /* when the mappings were last read, without fail */
+	bool unreadable;
+	uint64_t ended_at; /* 0: it has not */
+};
+
+struct processes {
+	struct processes_options options;
+	struct unwind_maps *maps;
+	struct object_cache *cache;
+	struct process *all;
+	struct generation *generations;
+	uint32_t last_number;
+	int fd; /* -1: the kernel's map is not there yet */
+	struct processes_losses losses;
+	/* the look under way */
+	struct code_place *places;
+	size_t n_places, capacity;
+	struct pmp_mapping *mappings;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+struct processes *processes__new(struct unwind_maps *maps, const struct processes_options *options)
+{
+	struct processes *ps = calloc(1, sizeof(*ps));
+
+	if (!ps)
+		return NULL;
+	ps->options = *options;
+	ps->maps = maps;
+	ps->fd = -1;
+	ps->cache = object_cache__new();
+	if (!ps->cache) {
+		free(ps);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return ps;
+}
+
+static void free_generation(struct processes *ps, struct generation *g)
+{
+	if (g->put)
+		unwind_maps__drop_mappings(ps->maps, g->first_mapping, g->n);
+	for (size_t i = 0; i < g->n; i++)
+		object__unref(g->places[i].object);
+	HASH_DEL(ps->generations, g);
+	free(g);
+}
+
+static void leave_generation(struct process *p)
+{
+	if (p->now && !--p->now->users)
+		p->now->retired_at = now_ns();
+	p->now = NULL;
+}
+
+static void end(struct process *p)
+{
+	p->ended_at = now_ns();
+	leave_generation(p);
+	objects__free(p->objects);
+	p->objects = NULL;
+}
+
+static void free_process(struct processes *ps, struct process *p)
+{
+	HASH_DEL(ps->all, p);
+	leave_generation(p);
+	objects__free(p->objects);
+	free(p);
+}
+
+static void drop_places(struct processes *ps)
+{
+	for (size_t i = 0; i < ps->n_places; i++)
+		object__unref(ps->places[i].object);
+	ps->n_places = 0;
+}
+
+void processes__free(struct processes *ps)
+{
+	struct process *p, *next;
+	struct generation *g, *next_g;
+
+	if (!ps)
+		return;
+	HASH_ITER (hh, ps->all, p, next)
+		free_process(ps, p);
+	HASH_ITER (hh, ps->generations, g, next_g)
+		free_generation(ps, g);
+	drop_places(ps);
+	free(ps->places);
+	free(ps->mappings);
+	object_cache__free(ps->cache);
+	free(ps);
+}
+
+static struct process *find_process(const struct processes *ps, pid_t pid)
+{
+	struct process *p;
+
+	HASH_FIND(hh, ps->all, &pid, sizeof(pid), p);
+	return p;
+}
+
+static struct generation *find_generation(const struct processes *ps, uint32_t number)
+{
+	struct generation *g;
+
+	HASH_FIND(hh, ps->generations, &number, sizeof(number), g);
+	return g;
+}
+
+static void read_comm(struct process *p)
+{
+	char path[64], comm[PMP_COMM_LEN + 1] = "";
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)p->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, comm, PMP_COMM_LEN);
+		close(fd);
+	}
+	if (n <= 0)
+		return;
+	if (comm[n - 1] == '\n')
+		n--;
+	memset(p->comm, 0, sizeof(p->comm));
+	memcpy(p->comm, comm, (size_t)n < sizeof(p->comm) ? (size_t)n : sizeof(p->comm) - 1);
+}
+
+static struct process *new_process(struct processes *ps, pid_t pid)
+{
+	struct process *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	HASH_ADD(hh, ps->all, pid, sizeof(pid), p);
+	if (!p->hh.tbl) {
+		free(p);
+		return NULL;
+	}
+	read_comm(p);
+	return p;
+}
+
+static int add_place(const struct code_place *place, void *arg)
+{
+	struct processes *ps = arg;
+
+	if (ps->n_places == ps->capacity) {
+		size_t capacity = ps->capacity ? ps->capacity * 2 : 64;
+		struct code_place *places = reallocarray(ps->places, capacity, sizeof(*places));
+
+		if (!places)
+			return -ENOMEM;
+		ps->places = places;
+		ps->capacity = capacity;
+	}
+	ps->places[ps->n_places++] = *place;
+	object__ref(place->object);
+	return place->object ? unwind_maps__prepare(ps->maps, place->object) : 0;
+}
+
+struct reading {
+	pid_t tid;
+	struct maps *maps;
+};
+
+/* May have to wait for the process' memory lock. */
+static int read_maps(void *arg)
+{
+	struct reading *r = arg;
+
+	r->maps = maps__read(r->tid);
+	if (r->maps)
+		return 0;
+	return errno == ENOENT ? -ESRCH : -errno;
+}
+
+static int read_places(struct processes *ps, struct process *p)
+{
+	pid_t tid = find__live_thread(p->pid);
+	struct reading *r;
+	int err;
+
+	if (tid < 0)
+		return (int)tid;
+	if (!p->objects)
+		p->objects = objects__new(p->pid, ps->cache);
+	r = calloc(1, sizeof(*r)); /* left alone should it time out */
+	if (!p->objects || !r) {
+		free(r);
+		return -ENOMEM;
+	}
+	r->tid = tid;
+	err = guard__run(read_maps, r, ps->options.max_wait);
+	if (err == -ETIMEDOUT)
+		return err;
+	objects__set_thread(p->objects, tid);
+	if (!err)
+		err = objects__set_maps(p->objects, r->maps);
+	if (!err)
+		err = objects__each_code(p->objects, add_place, ps);
+	if (!err)
+		objects__forget_old(p->objects);
+	maps__free(r->maps);
+	free(r);
+	return err;
+}
+
+static bool same_places(const struct generation *g, const struct code_place *places, size_t n)
+{
+	if (!g || g->n != n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		const struct code_place *a = &g->places[i], *b = &places[i];
+
+		if (a->start != b->start || a->end != b->end || a->object != b->object ||
+		    a->bias != b->bias)
+			return false;
+	}
+	return true;
+}
+
+/* The places that were read become a generation, which the process has from now on. */
+static int new_generation(struct processes *ps, struct process *p)
+{
+	struct generation *g = calloc(1, sizeof(*g) + ps->n_places * sizeof(g->places[0]));
+
+	if (!g)
+		return -ENOMEM;
+	g->number = ++ps->last_number;
+	if (!g->number) /* 0 is none */
+		g->number = ++ps->last_number;
+	g->made_at = now_ns();
+	g->n = ps->n_places;
+	memcpy(g->places, ps->places, ps->n_places * sizeof(g->places[0]));
+	HASH_ADD(hh, ps->generations, number, sizeof(g->number), g);
+	if (!g->hh.tbl) {
+		free(g);
+		return -ENOMEM;
+	}
+	ps->n_places = 0; /* their references are the generation's now */
+	leave_generation(p);
+	p->now = g;
+	g->users = 1;
+	return 0;
+}
+
+static int put_generation(struct processes *ps, struct generation *g)
+{
+	struct pmp_mapping *mappings;
+
+	if (g->put || !g->n)
+		return 0;
+	mappings = reallocarray(ps->mappings, g->n, sizeof(*mappings));
+	if (!mappings)
+		return -ENOMEM;
+	ps->mappings = mappings;
+	for (size_t i = 0; i < g->n; i++) {
+		mappings[i] = (struct pmp_mapping){
+			.start = g->places[i].start,
+			.end = g->places[i].end,
+		};
+		if (g->places[i].object)
+			unwind_maps__describe(ps->maps, g->places[i].object, g->places[i].bias,
+					      &mappings[i]);
+	}
+	if (unwind_maps__put_mappings(ps->maps, mappings, g->n, &g->first_mapping)) {
+		ps->losses.no_room++;
+		return 0;
+	}
+	g->put = true;
+	return 0;
+}
+
+/* What the kernel is to know of the process. It may have ended: then it is not made anew. */
+static int publish(struct processes *ps, struct process *p, bool first)
+{
+	struct pmp_process value = {.asked = 0};
+	uint32_t pid = (uint32_t)p->pid;
+	int err;
+
+	if (ps->fd < 0)
+		return 0;
+	if (p->now) {
+		err = put_generation(ps, p->now);
+		if (err)
+			return err;
+	}
+	if (p->now && p->now->put) {
+		value.first_mapping = p->now->first_mapping;
+		value.n_mappings = (uint32_t)p->now->n;
+		value.generation = p->now->number;
+	}
+	err = bpf_map_update_elem(ps->fd, &pid, &value, first ? BPF_ANY : BPF_EXIST);
+	return err == -ENOENT ? 0 : err;
+}
+
+/*
+ * The kernel reads what a mapping holds without waiting for pages: read it once from here, so that
+ * it is there.
+ */
+static void touch_checks(const struct process *p, const struct code_place *places, size_t n)
+{
+	pid_t pid = p->pid;
+	uint64_t addr, word, got;
+
+	for (size_t i = 0; i < n; i++) {
+		if (places[i].object &&
+		    !elf_file__fingerprint(object__file(places[i].object), &addr, &word))
+			memory__read(&pid, places[i].bias + addr, &got, sizeof(got));
+	}
+}
+
+/* Look at the mappings, and tell the kernel if they have changed. */
+static int look_at(struct processes *ps, struct process *p, bool first)
+{
+	uint64_t now = now_ns();
+	int err;
+
+	p->look_at = 0;
+	if (p->ended_at)
+		return 0;
+	ps->losses.looks++;
+	drop_places(ps);
+	err = read_places(ps, p);
+	if (err && err != -ESRCH && !p->unreadable) {
+		p->unreadable = true;
+		ps->losses.unreadable++;
+	}
+	if (err == -ETIMEDOUT)
+		ps->losses.stuck++;
+	if (err)
+		return err;
+	p->looked_at = now;
+	touch_checks(p, ps->places, ps->n_places);
+	if (!same_places(p->now, ps->places, ps->n_places)) {
+		p->pause = 0;
+		err = new_generation(ps, p);
+		return err ? err : publish(ps, p, first);
+	}
+	/* nothing is new: it is the kernel that met an odd address; let it ask again, but later */
+	p->pause = p->pause ? p->pause * 2 : FIRST_PAUSE_NS;
+	if (p->pause > LAST_PAUSE_NS)
+		p->pause = LAST_PAUSE_NS;
+	p->look_at = now_ns() + p->pause;
+	return 0;
+}
+
+int processes__add(struct processes *ps, pid_t pid)
+{
+	struct process *p = find_process(ps, pid);
+
+	if (p)
+		return 0;
+	p = new_process(ps, pid);
+	return p ? look_at(ps, p, true) : -ENOMEM;
+}
+
+int processes__load(struct processes *ps, int processes_fd)
+{
+	struct process *p, *next;
+	int err;
+
+	ps->fd = processes_fd;
+	HASH_ITER (hh, ps->all, p, next) {
+		err = publish(ps, p, true);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Failures to read a process are its own: they are counted. */
+static int only_memory(int err)
+{
+	return err == -ENOMEM ? err : 0;
+}
+
+static int on_fork(struct processes *ps, const struct pmp_event *event)
+{
+	struct process *parent = find_process(ps, (pid_t)event->other_pid);
+	struct process *p = find_process(ps, (pid_t)event->pid);
+	struct generation *g = find_generation(ps, event->generation);
+
+	if (p)
+		free_process(ps, p); /* of another with this pid before */
+	p = new_process(ps, (pid_t)event->pid);
+	if (!p)
+		return -ENOMEM;
+	if (g) {
+		g->users++;
+		p->now = g;
+	}
+	/* the parent's changed in between, or was not known */
+	if (!g || (parent && parent->now != g))
+		return only_memory(look_at(ps, p, false));
+	return 0;
+}
+
+static int on_exec(struct processes *ps, struct process *p)
+{
+	uint32_t pid = (uint32_t)p->pid;
+
+	read_comm(p);
+	if (ps->options.comm && strcmp(p->comm, ps->options.comm)) {
+		bpf_map_delete_elem(ps->fd, &pid);
+		end(p);
+		return 0;
+	}
+	p->pause = 0;
+	/* the same places would be a coincidence, and the kernel has dropped them */
+	leave_generation(p);
+	return only_memory(look_at(ps, p, false));
+}
+
+int processes__news(struct processes *ps, const struct pmp_event *event)
+{
+	struct process *p = find_process(ps, (pid_t)event->pid);
+
+	if (event->type == PMP_EVENT_FORK)
+		return on_fork(ps, event);
+	if (event->type == PMP_EVENT_EXIT) {
+		if (p)
+			end(p);
+		return 0;
+	}
+	if (p && p->ended_at) {
+		free_process(ps, p);
+		p = NULL;
+	}
+	if (!p)
+		p = new_process(ps, (pid_t)event->pid);
+	if (!p)
+		return -ENOMEM;
+	if (event->type == PMP_EVENT_EXEC)
+		return on_exec(ps, p);
+	/* it asked on the ground of what it has been given another of since */
+	if (p->now && event->generation && event->generation != p->now->number)
+		return 0;
+	if (p->look_at > now_ns())
+		return 0; /* processes__tick() comes to it */
+	return only_memory(look_at(ps, p, false));
+}
+
+int processes__tick(struct processes *ps, uint64_t now)
+{
+	struct process *p, *next;
+	struct generation *g, *next_g;
+	int err;
+
+	HASH_ITER (hh, ps->all, p, next) {
+		if (p->ended_at && now > p->ended_at + RETIRE_NS) {
+			free_process(ps, p);
+			continue;
+		}
+		if (!p->look_at || p->look_at > now || p->ended_at)
+			continue;
+		p->look_at = 0;
+		err = publish(ps, p, false); /* it may ask again */
+		if (err == -ENOMEM)
+			return err;
+	}
+	HASH_ITER (hh, ps->generations, g, next_g) {
+		if (g->users || now < g->retired_at + RETIRE_NS)
+			continue;
+		ps->options.forget(ps->options.arg, g->number);
+		free_generation(ps, g);
+	}
+	return 0;
+}
+
+int processes__find_code(const struct processes *ps, uint32_t number, uint64_t pc,
+			 struct code_place *ret_place)
+{
+	const struct generation *g = find_generation(ps, number);
+	size_t low = 0, high = g ? g->n : 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (g->places[middle].end <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!g || low == g->n || pc < g->places[low].start)
+		return -ENOENT;
+	*ret_place = g->places[low];
+	return 0;
+}
+
+int processes__verify(struct processes *ps, pid_t pid, uint32_t generation, uint64_t time)
+{
+	struct process *p = find_process(ps, pid);
+	int err = 0;
+
+	/* one that is young may have come, gone and come again: that it is there now says nothing
+	 */
+	if (!p || p->ended_at || !p->now || p->now->made_at + SETTLED_NS > time)
+		return -ESTALE;
+	if (p->looked_at < time)
+		err = look_at(ps, p, false);
+	if (err == -ENOMEM)
+		return err;
+	return !err && p->now && p->now->number == generation ? 0 : -ESTALE;
+}
+
+uint32_t processes__generation(const struct processes *ps, pid_t pid)
+{
+	const struct process *p = find_process(ps, pid);
+
+	return p && p->now ? p->now->number : 0;
+}
+
+const char *processes__name(const struct processes *ps, pid_t pid)
+{
+	const struct process *p = find_process(ps, pid);
+
+	return p ? p->comm : "";
+}
+
+size_t processes__alive(const struct processes *ps)
+{
+	struct process *p, *next;
+	size_t n = 0;
+
+	HASH_ITER (hh, ps->all, p, next)
+		n += !p->ended_at;
+	return n;
+}
+
+const struct processes_losses *processes__losses(const struct processes *ps)
+{
+	return &ps->losses;
+}

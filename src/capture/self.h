@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * self: what a capture asks for its own process. Without the right to it, so be it.
+ */
+#ifndef PMP_SELF_H
+#define PMP_SELF_H
+
+#include <stdbool.h>
+
+/* To read a server that keeps all CPUs busy at one moment, not over a second in which its threads
+ * run on between; and not to be late for what the kernel hands over. */
+void self__set_priority(bool raised);
+
+/* Each object of each process keeps a file open. */
+void self__allow_many_files(void);
+
+#endif
