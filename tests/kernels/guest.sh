@@ -128,8 +128,33 @@ chain() {
 chain_calls=chain_1,chain_2,chain_3,chain_4,chain_5,chain_6,chain_7,chain_8,chain_9,chain_10
 chain_calls+=,chain_11,chain_12,repeat,thread_main
 
+# the innermost makes no frame of its own: its caller, chain_1, is not seen
 chain_by_frame_pointers() {
-	chain "*$chain_calls*" spin_fp && announced
+	chain "*${chain_calls#chain_1,}*" spin_fp && announced
+}
+
+# a CPU goes and comes back under way: samples of it stop, and go on
+cpu_goes_and_comes() {
+	local online=/sys/devices/system/cpu/cpu1/online back pid status=0
+	[ -w "$online" ] || lib_fail "there is no CPU that can be taken away" || return 1
+	start_fixture spin chain 12 threads 2 || return 1
+	"$pmp" --mode=cpu -p "$fixture_pid" --duration 9 -F 49 --format=samples \
+		>"$dir/out" 2>"$dir/err" &
+	pid=$!
+	sleep 2.5
+	echo 0 >"$online"
+	sleep 2
+	echo 1 >"$online"
+	back=$(date +%s%N)
+	wait "$pid" || status=$?
+	cat "$dir/err"
+	[ "$status" -eq 0 ] || lib_fail "status $status" || return 1
+	awk -v back="$back" '{ seen[$5, $1 > back + 1.5e9]++ }
+		END {
+			printf "CPU 1: %d samples before, %d when it is back; CPU 0: %d and %d\n",
+				seen[1, 0], seen[1, 1], seen[0, 0], seen[0, 1]
+			exit !(seen[1, 0] > 5 && seen[1, 1] > 5 && seen[0, 0] > 5 && seen[0, 1] > 5)
+		}' "$dir/out"
 }
 
 check_cpu() {
@@ -140,6 +165,7 @@ check_cpu() {
 	else
 		check "cpu: a chain of calls, by frame pointers" chain_by_frame_pointers
 	fi
+	check "cpu: a CPU goes and comes back" cpu_goes_and_comes
 }
 
 # waits PATTERN: a line that matches has more than a second
