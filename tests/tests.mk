@@ -63,6 +63,9 @@ unit-tests: $(UNIT_BIN)
 bench: all fixtures tools ## side by side with pt-pmp and eu-stack (root)
 	tests/bench/bench.sh
 
+bench-profile: all fixtures tools ## samplers, side by side with perf and bpftrace (root)
+	tests/bench/profile.sh
+
 bench-text: all fixtures tools ## text traces, side by side with pt-pmp
 	tests/bench/text.sh
 
@@ -74,7 +77,7 @@ lint: all ## format, static checks, shell scripts
 	scripts/lint.sh
 
 .PHONY: check check-unit check-cli check-live check-db check-kernels unit-tests tools bench \
-	bench-text fuzz lint fixtures
+	bench-text bench-profile fuzz lint fixtures
 
 # programs that measure or compare
 TOOLS := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/tools/*.c)))

@@ -13,6 +13,8 @@ dir=$(mktemp -d)
 export BATS_TEST_TMPDIR=$dir # the place where tests/live/lib.bash keeps its files
 # shellcheck source=tests/live/lib.bash
 . tests/live/lib.bash
+# shellcheck source=tests/bench/lib.bash
+. tests/bench/lib.bash
 failed=0
 
 cleanup() {
@@ -22,26 +24,6 @@ cleanup() {
 	rm -rf "$dir"
 }
 trap cleanup EXIT
-
-# column N FILE: the median of a column
-median() {
-	awk -v n="$1" '{ print $n }' "$2" | sort -g | awk '{ v[NR] = $1 }
-		END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
-}
-
-# bound WHAT MEASURED LIMIT: says both, and notes a miss
-bound() {
-	if awk -v m="$2" -v l="$3" 'BEGIN { exit !(m <= l) }'; then
-		printf '  ok      %-58s %10.2f  (bound %g)\n' "$1" "$2" "$3"
-	else
-		printf '  MISSED  %-58s %10.2f  (bound %g)\n' "$1" "$2" "$3"
-		failed=1
-	fi
-}
-
-ratio() {
-	awk -v a="$1" -v b="$2" 'BEGIN { printf "%.4f", a / b }'
-}
 
 # run_tool NAME PID: one timed run; WALL_MS PEAK_KIB STATUS are appended to $dir/NAME
 run_tool() {
@@ -109,20 +91,15 @@ echo "== MariaDB, 200 connections under load: start to output, and throughput in
 start_mariadb "$dir/db"
 start_sysbench 200 $((ROUNDS * 60 + 60))
 sleep 5
-# transactions since the server started
-transactions() {
-	mariadb --no-defaults -S "$mariadb_socket" -u root -N -e \
-		"show global status like 'Handler_commit'" | awk '{ print $2 }'
-}
 for ((i = 0; i < ROUNDS; i++)); do
 	for tool in none bpf-pmp eu-stack pt-pmp; do
 		sleep 2
-		before=$(transactions)
+		before=$(server_status Handler_commit)
 		began=$EPOCHREALTIME
 		run_tool "$tool" "$mariadb_pid" &
 		job=$!
 		sleep 1
-		after=$(transactions)
+		after=$(server_status Handler_commit)
 		ended=$EPOCHREALTIME
 		awk -v b="$before" -v a="$after" -v s="$began" -v e="$ended" \
 			'BEGIN { printf "%.0f\n", (a - b) / (e - s) }' >>"$dir/tps.$tool"

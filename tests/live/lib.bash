@@ -267,6 +267,79 @@ lines_marked() {
 	lines_total "$1" '(^|,)[[](broken|guessed|truncated)[]]$'
 }
 
+# The outermost symbol of a thread's stack that lacks nothing; the name of the library may follow.
+# clone3 is a local symbol of libc's: to see it takes libc6-dbg.
+thread_start='(__)?clone3?|__GI___clone3?|_start'
+
+# whole_pmp, whole_perf, whole_bpftrace FILE: samples whose outermost frame is a thread's start, and all.
+# In pmp's lines that is the last name; a mark in brackets is no name.
+whole_pmp() {
+	echo "$(lines_total "$1" "(^|,)($thread_start)([(][^(),]*[)])?\$") $(lines_total "$1")"
+}
+
+# In perf script's the last line of each sample: `ADDRESS SYMBOL+OFFSET (FILE)`. What could not be
+# unwound to its end has `ffffffffffffffff [unknown]` there, or any other symbol.
+whole_perf() {
+	awk -v start="^($thread_start)\$" 'function sample() {
+			sub(/[+]0x[0-9a-f]+$/, "", last)
+			whole += last ~ start
+			n++
+		}
+		/^[^ \t]/ { open = 1; last = "" }
+		/^[ \t]/ { last = $2 }
+		/^$/ { if (open) sample(); open = 0 }
+		END { if (open) sample(); print whole + 0, n + 0 }' "$1"
+}
+
+# In bpftrace's `@[kernel, user]: COUNT` the line before the count: `SYMBOL+OFFSET`.
+whole_bpftrace() {
+	awk -v start="^($thread_start)\$" '/^\]: [0-9]+$/ {
+			sub(/[+][0-9]+$/, "", last)
+			n += $2
+			if (last ~ start)
+				whole += $2
+		}
+		{ last = $1 }
+		END { print whole + 0, n + 0 }' "$1"
+}
+
+# percent "WHOLE ALL"
+percent() {
+	awk '{ printf "%.2f", ($2 > 0 ? 100 * $1 / $2 : 0) }' <<<"$1"
+}
+
+# ticks_account FILE: of standard error with -v, `TICKS EXPECTED IDLE EXPECTED_IDLE SAMPLES`
+ticks_account() {
+	sed -nE 's/^bpf-pmp: ([0-9]+) ticks on all CPUs \(([0-9]+) expected\), ([0-9]+) of them idle \(([0-9]+) expected\), ([0-9]+) in what is sampled$/\1 \2 \3 \4 \5/p' "$1"
+}
+
+# lost_account FILE PATTERN: of standard error with -v, the sum of the counts whose causes match
+lost_account() {
+	PATTERN=$2 awk '$1 == "bpf-pmp:" && $2 ~ /^[0-9]+$/ {
+			n = $2
+			sub(/^bpf-pmp: +[0-9]+ /, "")
+			if ($0 ~ ENVIRON["PATTERN"])
+				total += n
+		}
+		END { printf "%.0f\n", total }' "$1"
+}
+
+# adds_up OUT ERR: with -v, every tick came or is counted as missing, within 1% and 4 ticks, and every
+# sample is printed or counted as lost. Says the figures.
+adds_up() {
+	local ticks expected idle idle_expected samples lost missed printed off
+	read -r ticks expected idle idle_expected samples < <(ticks_account "$2") ||
+		lib_fail "standard error has no account of the ticks" || return 1
+	lost=$(lost_account "$2" '^lost [(]')
+	missed=$(lost_account "$2" '^ticks did not come')
+	printed=$(lines_total "$1")
+	echo "$ticks ticks of $expected, $idle of $idle_expected idle, $missed missed; $samples samples: $printed printed, $lost lost"
+	# what is missing of the idle ones is no loss: nothing was to be seen there
+	off=$((ticks - idle + missed - (expected - idle_expected)))
+	[ "${off#-}" -le $((expected / 100 + 4)) ] || lib_fail "the ticks are $off off" || return 1
+	[ $((printed + lost)) -eq "$samples" ] || lib_fail "$printed printed and $lost lost are not $samples"
+}
+
 # near A B PERCENT: A is B, give or take so much of B
 near() {
 	awk -v a="$1" -v b="$2" -v p="$3" \
