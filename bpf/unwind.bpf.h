@@ -339,7 +339,8 @@ static __noinline pmp_u32 step_by_rule(struct walk *w, const struct pmp_rule *ru
 	if (status)
 		return status;
 	if (!pc && !(rule->flags & PMP_RULE_SIGNAL_FRAME)) {
-		/* the psABI marks the outermost frame so; a zero pc alone may be anything */
+		/* the psABI marks the outermost frame so; but it may be anything */
+		w->guessed = 1;
 		if (!read_reg(w, REG_RBP, &saved) && !saved)
 			return STEP_BOTTOM;
 		return PMP_STATUS_IMPLAUSIBLE;

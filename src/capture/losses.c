@@ -42,7 +42,10 @@ int losses__describe(const struct losses *l, int all, struct strbuf *ret_text)
 	} counts[] = {
 		{l->truncated, "truncated (more frames than --max-frames)", 1},
 		{l->broken, "broken (no unwind information, or memory that cannot be read)", 1},
-		{l->guessed, "guessed (by frame pointer over code without unwind information)", 1},
+		{l->guessed,
+		 "guessed (by frame pointer where there is no unwind information, or ends in "
+		 "address 0)",
+		 1},
 		{l->torn, "torn (ran while it was read)", 1},
 		{l->running,
 		 l->no_sampling ? "running (on a CPU, and sampling it is not permitted)"

@@ -59,8 +59,8 @@ static void append_stacks(struct strbuf *out, const struct profile_losses *l, bo
 	const uint64_t *by = l->stacks.by_status;
 	const struct cause causes[] = {
 		{by[PMP_STATUS_TRUNCATED], "truncated (more frames than --max-frames, or 512)"},
-		{by[PMP_STATUS_GUESSED],
-		 "guessed (by frame pointer over code without unwind information)"},
+		{by[PMP_STATUS_GUESSED], "guessed (by frame pointer where there is no unwind "
+					 "information, or ends in address 0)"},
 		{l->stacks.reached, "guessed (by frame pointers: callers may be missing)"},
 		{by[PMP_STATUS_FRAME_POINTERS] - l->stacks.reached,
 		 "broken (by frame pointers: ends before the thread's start)"},

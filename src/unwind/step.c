@@ -169,11 +169,16 @@ static enum outcome step_by_row(struct walk *w, const struct cfi_row *row)
 	}
 	if (!known(&next, CFI_RA) || !known(&next, CFI_RSP))
 		return STEP_BROKEN;
-	/* an interrupted pc may well be 0, by a call of a NULL pointer */
-	/* the psABI has the outermost frame's caller marked so; a zero pc alone may be a smashed
-	 * one */
-	if (!next.value[CFI_RA] && !row->signal_frame)
+	/*
+	 * The psABI has the outermost frame's caller marked so. But a zero pc may come of a stack
+	 * that is smashed, or that _Unwind_Resume() is about to leave: with a zero rbp it is a
+	 * bottom to the best of our knowledge. An interrupted pc may well be 0, by a call of a NULL
+	 * pointer.
+	 */
+	if (!next.value[CFI_RA] && !row->signal_frame) {
+		w->guessed = true;
 		return known(&next, CFI_RBP) && !next.value[CFI_RBP] ? STEP_BOTTOM : STEP_BROKEN;
+	}
 	if (!rises(w, row, next.value[CFI_RSP]))
 		return STEP_BROKEN;
 	w->regs = next;

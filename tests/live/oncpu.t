@@ -31,7 +31,7 @@ result() {
 # enough, for it starts late, and a virtual machine loses timer interrupts
 enough() {
 	awk -v ns="$1" -v n="$samples" -v hz="$frequency" 'BEGIN {
-		low = (ns < 1e9 ? ns : 1e9) / 1e9 * hz / 10
+		low = ns / 1e9 * hz / 10
 		high = ns / 1e9 * hz * 1.1 + 20
 		if (n >= 20 && n >= low && n <= high)
 			exit 0
@@ -42,28 +42,36 @@ enough() {
 
 # counted: whether standard error counts what is marked, and says nothing if all is whole
 counted() {
+	# that the machine is busy is no fault of the stacks
+	sed -E 's/(; |, )[0-9]+ ticks did not come [(][^)]*[)]//; / complete [(]100[.]00%[)]$/d' \
+		"$dir/err" >"$dir/complaint"
 	if [ "$marked" -eq 0 ]; then
-		[ ! -s "$dir/err" ] || { echo "all is whole, and still there is a complaint"; return 1; }
+		[ ! -s "$dir/complaint" ] || { echo "all is whole, and still there is a complaint"; return 1; }
 		return 0
 	fi
-	[ "$(wc -l <"$dir/err")" -eq 1 ] &&
-		grep -qE "^bpf-pmp: $samples samples?, $((samples - marked)) complete \\([0-9.]+%\\); " "$dir/err" ||
+	[ "$(wc -l <"$dir/complaint")" -eq 1 ] &&
+		grep -qE "^bpf-pmp: $samples samples?, $((samples - marked)) complete \\([0-9.]+%\\); " \
+			"$dir/complaint" ||
 		{ echo "$samples samples, $marked marked: standard error does not say so"; return 1; }
 }
 
 check() {
 	local -a options
-	local before used percent
+	local before used percent seconds
 	read -ra options <<<"$(case_field "$1" options)"
-	before=$(cpu_ns "$target_pid")
-	timeout 120 "$pmp" --mode=cpu -p "$target_pid" -F "$frequency" --duration 1 "${options[@]}" \
-		>"$dir/lines" 2>"$dir/err"
-	local status=$?
-	used=$(($(cpu_ns "$target_pid") - before))
-	cat "$dir/err"
-	[ $status -eq 0 ] || { echo "status $status"; return 1; }
-	samples=$(lines_total "$dir/lines")
-	marked=$(lines_marked "$dir/lines")
+	# a second gives hundreds of samples, but not on a machine that has no time for it
+	for seconds in 1 3 9; do
+		before=$(cpu_ns "$target_pid")
+		timeout 120 "$pmp" --mode=cpu -p "$target_pid" -F "$frequency" \
+			--duration "$seconds" "${options[@]}" >"$dir/lines" 2>"$dir/err"
+		local status=$?
+		used=$(($(cpu_ns "$target_pid") - before))
+		cat "$dir/err"
+		[ $status -eq 0 ] || { echo "status $status"; return 1; }
+		samples=$(lines_total "$dir/lines")
+		marked=$(lines_marked "$dir/lines")
+		[ "$samples" -lt 20 ] || break
+	done
 	percent=$(case_field "$1" complete)
 	percent=${percent%% *}
 	share="$samples samples, $((samples - marked)) complete"

@@ -146,7 +146,7 @@ static const struct step_case cases[] = {
 	{"pushed words", AT(F_PUSHED, 4), .end = STACK_WHOLE,
 	 .words = {{1, 0xb0}, {2, AT(F_FRAMELESS, 0x10)}, {3, AT(F_BOTTOM, 0x10)}},
 	 .frames = {AT(F_FRAMELESS, 0x10), AT(F_BOTTOM, 0x10)}},
-	{"return address zero", AT(F_PUSHED, 4), .end = STACK_WHOLE,
+	{"return address zero", AT(F_PUSHED, 4), .end = STACK_GUESSED,
 	 .words = {{2, AT(F_FRAMELESS, 0x10)}}, .frames = {AT(F_FRAMELESS, 0x10)}},
 	{"a noreturn call at the function's end", AT(F_FRAMELESS, 4), .end = STACK_WHOLE,
 	 .words = {{1, AT(F_RBP, 0)}, {3, AT(F_BOTTOM, 0x10)}}, /* it is F_PUSHED that called */
@@ -179,7 +179,7 @@ static const struct step_case cases[] = {
 	{"an expression that cannot be evaluated", AT(F_EXPRESSION, 4), .end = STACK_BROKEN,
 	 .code_unreadable = true, .words = {{2, 0x1000}}},
 	{"a return address of zero, marked as the bottom by rbp", AT(F_FRAMELESS, 4),
-	 .end = STACK_WHOLE},
+	 .end = STACK_GUESSED},
 	{"a return address of zero, while rbp says that there is more", AT(F_FRAMELESS, 4),
 	 .rbp = S(4), .end = STACK_BROKEN},
 	{"a scratch register that a rule further out builds on", AT(F_FRAMELESS, 4),
