@@ -252,7 +252,7 @@ struct pmp_wait {
 /* What may happen to a tick of the clock; a counter each, per CPU. */
 struct pmp_stats {
 	pmp_u64 ticks;	    /* times that the program was run by a sampling event */
-	pmp_u64 idle;	 /* of these, on a CPU that had nothing to do */
+	pmp_u64 idle;	    /* of these, on a CPU that had nothing to do */
 	pmp_u64 samples;    /* of these, in a process that is sampled; off-CPU: waits that ended */
 	pmp_u64 unsent;	    /* samples lost: the ring buffer had no room for a new stack */
 	pmp_u64 uncounted;  /* samples lost: the counts had no room for a new key */

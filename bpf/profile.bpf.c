@@ -32,46 +32,46 @@ struct {
 } unwanted SEC(".maps");
 
 /* The id of the current thread under its present name. Returns 0; 1: it is not wanted; -1: lost. */
-static __always_inline int tell_thread(struct task_struct *task, pmp_u32 pid, pmp_u64 time,
-				       pmp_u64 *ret_id)
+static __always_inline int tell_thread(struct walk *w, struct task_struct *task, pmp_u32 pid,
+				       pmp_u64 time, pmp_u64 *ret_id)
 {
-	struct pmp_thread_event t = {};
+	struct pmp_thread_event *t = &w->thread;
 	pmp_u64 name[PMP_COMM_LEN / 8] = {}, id;
 
 	bpf_get_current_comm(name, sizeof(name));
-	__builtin_memcpy(t.comm, name, sizeof(t.comm));
-	t.tid = pid_for_reader(task);
-	id = finish_hash(mix(mix(t.tid, name[0]), name[1]), 0, 0);
+	__builtin_memcpy(t->comm, name, sizeof(t->comm));
+	t->tid = pid_for_reader(task);
+	id = finish_hash(mix(mix(t->tid, name[0]), name[1]), 0, 0);
 	*ret_id = id;
 	if (bpf_map_lookup_elem(&unwanted, &id))
 		return 1;
-	t.id = id;
-	t.event.type = PMP_EVENT_THREAD;
-	t.event.pid = pid;
-	t.event.time = time;
-	return tell(id, &t, sizeof(t));
+	t->id = id;
+	t->event.type = PMP_EVENT_THREAD;
+	t->event.pid = pid;
+	t->event.time = time;
+	return tell(id, t, sizeof(*t));
 }
 
-/* Fill key->user. `regs`: of user mode, or NULL to use those that the kernel saved. */
+/* The registers of the task in user mode: w->regs, w->pc. False: it has none. */
+static __always_inline bool take_saved_regs(struct walk *w)
+{
+	if (bpf_probe_read_kernel(&w->saved, sizeof(w->saved), current_user_regs()))
+		return false;
+	put_user_regs(w, &w->saved);
+	w->cs = w->saved.cs;
+	return true;
+}
+
+/* Unwind from w->regs and w->pc, which were set already. Returns 0 or -1. */
 static __always_inline int take_user_stack(struct walk *w, void *ctx, struct task_struct *task,
-					   struct pmp_process *p, pmp_u32 pid,
-					   const struct pt_regs *regs, pmp_u64 time, const bool fp,
-					   pmp_u64 *ret_id)
+					   struct pmp_process *p, pmp_u32 pid, pmp_u64 time,
+					   const bool fp, pmp_u64 *ret_id)
 {
 	unsigned int flags = BPF_CORE_READ(task, flags);
-	struct pt_regs saved;
 
 	if ((flags & PF_KTHREAD) || !BPF_CORE_READ(task, mm))
 		return 0;
-	if (regs) {
-		put_user_regs(w, regs);
-		saved.cs = regs->cs;
-	} else {
-		if (bpf_probe_read_kernel(&saved, sizeof(saved), current_user_regs()))
-			return 0;
-		put_user_regs(w, &saved);
-	}
-	if ((saved.cs & 3) != 3)
+	if ((w->cs & 3) != 3)
 		return 0; /* a thread of the kernel's in a process of the user's (io_uring) */
 	w->first_mapping = p->first_mapping;
 	w->n_mappings = p->n_mappings;
@@ -81,7 +81,7 @@ static __always_inline int take_user_stack(struct walk *w, void *ctx, struct tas
 	w->hash = p->generation ?: (pmp_u64)pid << 32;
 	w->event.n = 1;
 	w->frames[0] = (w->pc & PMP_FRAME_PC) | PMP_FRAME_EXACT;
-	if ((saved.cs & 0xffff) != 0x33) {
+	if ((w->cs & 0xffff) != 0x33) {
 		w->hash = mix(w->hash, w->pc);
 		w->event.status = PMP_STATUS_NOT_64_BIT;
 	} else if (!w->n_mappings) {
@@ -101,13 +101,13 @@ static __always_inline int take_user_stack(struct walk *w, void *ctx, struct tas
 static __always_inline int sample(struct bpf_perf_event_data *ctx, const bool fp)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	bool user_mode = (ctx->regs.cs & 3) == 3;
-	struct pmp_sample_event s = {};
+	pmp_u64 cs = ctx->regs.cs;
+	bool user_mode = (cs & 3) == 3;
 	struct pmp_stats *st = this_stats();
 	struct walk *w = this_walk();
+	struct pmp_sample_event *s;
 	struct pmp_process *p;
-	struct pt_regs regs;
-	pmp_u64 time;
+	pmp_u32 pid;
 	int lost = 0;
 
 	if (!st || !w)
@@ -115,42 +115,46 @@ static __always_inline int sample(struct bpf_perf_event_data *ctx, const bool fp
 	st->ticks++;
 	if (!(pmp_u32)bpf_get_current_pid_tgid())
 		st->idle++;
-	p = wanted_process(task, &s.key.pid);
+	p = wanted_process(task, &pid);
 	if (!p)
 		return 0;
-	time = bpf_ktime_get_ns();
+	s = &w->sample;
+	__builtin_memset(&s->key, 0, sizeof(s->key));
+	s->key.pid = pid;
+	s->event.time = bpf_ktime_get_ns();
 	if (tell_threads) {
-		lost = tell_thread(task, s.key.pid, time, &s.key.thread);
+		lost = tell_thread(w, task, pid, s->event.time, &s->key.thread);
 		if (lost > 0)
 			return 0;
 	}
 	st->samples++;
 	w->event.n = w->kernel_event.n = 0;
+	w->cs = 0;
 	if (user_mode) {
-		__builtin_memcpy(&regs, &ctx->regs, sizeof(regs));
-		lost |= take_user_stack(w, ctx, task, p, s.key.pid, &regs, time, fp, &s.key.user);
+		put_user_regs(w, &ctx->regs);
+		w->cs = cs;
 	} else {
-		lost |= take_user_stack(w, ctx, task, p, s.key.pid, NULL, time, fp, &s.key.user);
-		if (with_kernel)
-			lost |= tell_kernel_stack(w, ctx, time, &s.key.kernel);
+		take_saved_regs(w);
 	}
+	lost |= take_user_stack(w, ctx, task, p, pid, s->event.time, fp, &s->key.user);
+	if (!user_mode && with_kernel)
+		lost |= tell_kernel_stack(w, ctx, s->event.time, &s->key.kernel);
 	if (lost) {
 		st->unsent++;
 		return 0;
 	}
 	if (!tell_samples) {
-		count(&s.key, 0, st);
+		count(&s->key, 0, st);
 		return 0;
 	}
-	s.event.type = PMP_EVENT_SAMPLE;
-	s.event.pid = s.key.pid;
-	s.event.time = time;
-	s.tid = pid_for_reader(task);
-	s.cpu = bpf_get_smp_processor_id();
-	s.n_user = w->event.n;
-	s.n_kernel = w->kernel_event.n;
-	bpf_get_current_comm(s.comm, sizeof(s.comm));
-	if (bpf_ringbuf_output(&events, &s, sizeof(s), wake_flags()))
+	s->event.type = PMP_EVENT_SAMPLE;
+	s->event.pid = pid;
+	s->tid = pid_for_reader(task);
+	s->cpu = bpf_get_smp_processor_id();
+	s->n_user = w->event.n;
+	s->n_kernel = w->kernel_event.n;
+	bpf_get_current_comm(s->comm, sizeof(s->comm));
+	if (bpf_ringbuf_output(&events, s, sizeof(*s), wake_flags()))
 		st->unsent++;
 	return 0;
 }
@@ -176,43 +180,43 @@ static __always_inline pmp_u64 switch_count(struct task_struct *task)
 static __always_inline void begin_wait(__u64 *ctx, struct task_struct *task, pmp_u32 state,
 				       struct pmp_stats *st, const bool fp)
 {
-	pmp_u32 tid = BPF_CORE_READ(task, pid);
-	struct pmp_wait wait = {};
+	pmp_u32 tid = BPF_CORE_READ(task, pid), pid;
+	struct walk *w = this_walk();
 	struct pmp_process *p;
-	struct walk *w;
+	struct pmp_wait *wait;
 	bool counted;
 	int lost = 0;
 
 	/* not a wait, if it cannot end; the idle task has no process */
-	if (!tid || (state & (TASK_DEAD | EXIT_DEAD | EXIT_ZOMBIE)))
+	if (!w || !tid || (state & (TASK_DEAD | EXIT_DEAD | EXIT_ZOMBIE)))
 		return;
-	p = wanted_process(task, &wait.key.pid);
-	w = this_walk();
-	if (!p || !w)
+	p = wanted_process(task, &pid);
+	if (!p)
 		return;
-	wait.since = bpf_ktime_get_ns();
-	wait.switches = switch_count(task);
-	wait.key.runnable = !state;
 	counted = states & (!state ? 4 : state & TASK_INTERRUPTIBLE ? 1 : 2);
 	if (!counted && state) {
 		bpf_map_delete_elem(&waits, &tid);
 		return;
 	}
+	wait = &w->wait;
+	__builtin_memset(wait, 0, sizeof(*wait));
+	wait->since = bpf_ktime_get_ns();
+	wait->switches = switch_count(task);
+	wait->key.pid = pid;
+	wait->key.runnable = !state;
 	if (tell_threads) {
-		lost = tell_thread(task, wait.key.pid, wait.since, &wait.key.thread);
+		lost = tell_thread(w, task, pid, wait->since, &wait->key.thread);
 		if (lost > 0)
 			return;
 	}
 	/* without its stack, preemption is still summed up */
-	if (counted) {
-		lost |= take_user_stack(w, ctx, task, p, wait.key.pid, NULL, wait.since, fp,
-					&wait.key.user);
-		if (with_kernel)
-			lost |= tell_kernel_stack(w, ctx, wait.since, &wait.key.kernel);
-	}
+	if (counted && take_saved_regs(w))
+		lost |= take_user_stack(w, ctx, task, p, pid, wait->since, fp, &wait->key.user);
+	if (counted && with_kernel)
+		lost |= tell_kernel_stack(w, ctx, wait->since, &wait->key.kernel);
 	if (lost)
 		st->unsent++;
-	else if (bpf_map_update_elem(&waits, &tid, &wait, BPF_ANY))
+	else if (bpf_map_update_elem(&waits, &tid, wait, BPF_ANY))
 		st->waits_full++;
 }
 

@@ -98,12 +98,45 @@ static __always_inline int tell_user_stack(struct walk *w, pmp_u64 time, pmp_u64
 	return tell(w->event.id, &w->event, sizeof(w->event) + n * 8);
 }
 
+/*
+ * Hash `n` addresses of the walk's kernel stack, or of its user stack. Not static: so the verifier
+ * goes through the loop once, and not again on each way that leads here.
+ */
+__noinline pmp_u64 hash_kernel_stack(pmp_u32 n)
+{
+	struct walk *w = this_walk();
+	pmp_u64 hash = KERNEL_SEED;
+
+	if (!w)
+		return 0;
+	for (pmp_u32 i = 0; i < PMP_KERNEL_FRAMES; i++) {
+		if (i >= n)
+			break;
+		hash = mix(hash, w->kernel[i]);
+	}
+	return hash;
+}
+
+__noinline pmp_u64 hash_user_stack(pmp_u64 hash, pmp_u32 n)
+{
+	struct walk *w = this_walk();
+
+	if (!w)
+		return 0;
+	for (pmp_u32 i = 0; i < PMP_KERNEL_FRAMES; i++) {
+		if (i >= n)
+			break;
+		hash = mix(hash, w->frames[i]);
+	}
+	return hash;
+}
+
 /* The kernel's own unwinder; *ret_id stays 0 where there is no kernel frame. */
 static __always_inline int tell_kernel_stack(struct walk *w, void *ctx, pmp_u64 time,
 					     pmp_u64 *ret_id)
 {
 	long len = bpf_get_stack(ctx, w->kernel, sizeof(w->kernel), 0);
-	pmp_u64 hash = KERNEL_SEED;
+	pmp_u64 hash;
 	pmp_u32 n;
 
 	w->kernel_event.n = 0;
@@ -112,11 +145,7 @@ static __always_inline int tell_kernel_stack(struct walk *w, void *ctx, pmp_u64 
 	n = (pmp_u32)len / 8;
 	if (n > PMP_KERNEL_FRAMES)
 		n = PMP_KERNEL_FRAMES;
-	for (pmp_u32 i = 0; i < PMP_KERNEL_FRAMES; i++) {
-		if (i >= n)
-			break;
-		hash = mix(hash, w->kernel[i]);
-	}
+	hash = hash_kernel_stack(n);
 	w->kernel_event.n = n;
 	w->kernel_event.status = n == PMP_KERNEL_FRAMES;
 	w->kernel_event.event.type = PMP_EVENT_KERNEL_STACK;
@@ -136,11 +165,7 @@ static __always_inline void walk_by_kernel(struct walk *w, void *ctx)
 		n = PMP_KERNEL_FRAMES;
 	if (n > max_frames)
 		n = max_frames;
-	for (pmp_u32 i = 0; i < PMP_KERNEL_FRAMES; i++) {
-		if (i >= n)
-			break;
-		w->hash = mix(w->hash, w->frames[i]);
-	}
+	w->hash = hash_user_stack(w->hash, n);
 	w->frames[0] |= PMP_FRAME_EXACT;
 	w->event.n = n;
 	w->event.status = n == PMP_KERNEL_FRAMES ? PMP_STATUS_TRUNCATED : PMP_STATUS_FRAME_POINTERS;
@@ -184,7 +209,8 @@ static __always_inline void count_in(void *map, const struct pmp_count_key *key,
 		return;
 	}
 	__sync_fetch_and_add(&c->n, 1);
-	__sync_fetch_and_add(&c->ns, ns);
+	if (ns) /* 0 is made an instruction that kernels before 5.12 do not know */
+		__sync_fetch_and_add(&c->ns, ns);
 }
 
 static __always_inline void count(const struct pmp_count_key *key, pmp_u64 ns, struct pmp_stats *st)

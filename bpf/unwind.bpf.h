@@ -67,12 +67,13 @@ struct walk {
 	pmp_u32 in_memory;
 	pmp_u32 lost; /* bit n: the value is not known */
 	pmp_u64 pc;
+	pmp_u64 cs;
 	pmp_u32 exact; /* pc was running or interrupted: no call precedes it */
 	pmp_u32 guessed;
 	pmp_u32 unverified; /* what a mapping holds could not be read */
-	pmp_u32 has_code; /* the pc that is looked up lies in a mapping: */
-	pmp_u32 mapping;  /* its number; it holds what it did when the table was made */
-	pmp_u32 rule;	  /* number of the rule for that pc; 0: none */
+	pmp_u32 has_code;   /* the pc that is looked up lies in a mapping: */
+	pmp_u32 mapping;    /* its number; it holds what it did when the table was made */
+	pmp_u32 rule;	    /* number of the rule for that pc; 0: none */
 	pmp_u32 first_mapping, n_mappings, generation;
 	pmp_u64 hash;
 	struct pmp_stack_event event;
@@ -80,6 +81,11 @@ struct walk {
 	struct pmp_stack_event kernel_event;
 	pmp_u64 kernel[PMP_KERNEL_FRAMES];
 	struct recent recent[N_RECENT];
+	/* what is too large for a stack of 512 bytes that the callbacks share */
+	struct pt_regs saved;
+	struct pmp_thread_event thread;
+	struct pmp_sample_event sample;
+	struct pmp_wait wait;
 };
 
 struct {

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Boots Debian's kernels under qemu, without KVM, and runs the bpf-pmp that was built here in each:
-# KERNELS="5.10 6.1 6.12 newest" says in which, MODES="threads" what is checked there
+# KERNELS="5.10 6.1 6.12 newest" says in which, MODES="threads cpu offcpu" what is checked there
 # (tests/kernels/guest.sh). Prints TAP; the last line is a summary. The guest has this machine's
 # root, read-only. Kernels are kept in the build directory's kernels/. A kernel that cannot be
-# fetched or booted is a failure. KERNEL_SECONDS (180) is how long one may take.
+# fetched or booted is a failure. KERNEL_SECONDS (300) is how long one may take.
 set -eu
 cd "$(dirname "$0")/.."
 # depmod and modprobe, and virtiofsd, are there
@@ -12,8 +12,8 @@ export PATH
 top=$(pwd -P)
 B=${B:-build}
 kernels=${KERNELS:-5.10 6.1 6.12 newest}
-modes=${MODES:-threads}
-seconds=${KERNEL_SECONDS:-180}
+modes=${MODES:-threads cpu offcpu}
+seconds=${KERNEL_SECONDS:-300}
 qemu=
 virtiofsd=
 dir=

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "capture/caps.h"
+#include "capture/sampler.h"
 #include "capture/tasks.h"
 #include "proc/find.h"
 #include "proc/maps.h"
@@ -121,6 +122,42 @@ out:
 	return usable;
 }
 
+static int no_record(void *arg, const struct pmp_event *event, size_t size)
+{
+	return 0;
+}
+
+static int no_count(void *arg, const struct pmp_count_key *key, const struct pmp_count *count)
+{
+	return 0;
+}
+
+static void check_profiles(struct strbuf *out)
+{
+	const struct sampler_sink sink = {.record = no_record, .count = no_count};
+	const struct plan plan = {
+		.mode = PLAN_MODE_OFFCPU,
+		.kernel = true,
+		.max_frames = PMP_USER_FRAMES,
+	};
+	struct unwind_maps *maps = unwind_maps__new(true, 1);
+	struct error e = ERROR_INIT;
+	struct sampler *sampler = maps ? sampler__new(&plan, maps, &sink, &e) : NULL;
+	int err = sampler ? sampler__start(sampler, &e) : -errno;
+
+	if (err)
+		strbuf__printf(out, "profiles: %s\n", error__text(&e, err));
+	else
+		strbuf__printf(out, "profiles: ok (--mode=cpu, --mode=offcpu; %s)\n",
+			       sampler__by_frame_pointers(sampler)
+				       ? "by frame pointers: kernels before 5.17 cannot unwind by "
+					 ".eh_frame"
+				       : "unwound by .eh_frame");
+	sampler__free(sampler);
+	unwind_maps__free(maps);
+	error__clear(&e);
+}
+
 static void check_kernel_symbols(struct strbuf *out)
 {
 	char *line = first_line("/proc/kallsyms");
@@ -197,6 +234,7 @@ int features__check(pid_t pid, struct strbuf *ret_text, bool *ret_usable)
 	usable = check_btf(ret_text);
 	check_lockdown(ret_text);
 	usable &= check_programs(ret_text);
+	check_profiles(ret_text);
 	check_kernel_symbols(ret_text);
 	usable &= check_target(pid, ret_text);
 	*ret_usable = usable;

@@ -47,18 +47,24 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
 }
 
-static void forget_id(void *arg, uint64_t id)
+/* A wait may go on for longer than its generation: its id stays. */
+static bool forget_id(void *arg, uint64_t id)
 {
 	struct profile *p = arg;
 
+	if (p->waits && waits__refer_to(p->waits, id))
+		return false;
 	if (p->sampler)
 		sampler__forget(p->sampler, id);
+	return true;
 }
 
 static void forget_generation(void *arg, uint32_t generation)
 {
 	struct profile *p = arg;
 
+	if (p->waits)
+		waits__note_ids(p->waits);
 	stacks__forget(p->stacks, generation, forget_id, p);
 }
 

@@ -146,9 +146,9 @@ int profile_losses__describe(const struct profile_losses *l, bool all, struct st
 
 	if (l->fell_back)
 		strbuf__append_str(ret_text,
-				   "bpf-pmp: this kernel cannot unwind by .eh_frame (it needs "
-				   "5.17): stacks are walked by frame pointers, and may lack "
-				   "callers\n");
+				   "bpf-pmp: this kernel did not take the programs that unwind by "
+				   ".eh_frame (they need 5.17): stacks are walked by frame "
+				   "pointers, and may lack callers\n");
 	if (l->ended_after > 0)
 		strbuf__printf(
 			ret_text,

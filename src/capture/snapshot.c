@@ -485,6 +485,19 @@ static int retry(struct snapshot *s)
 	return err;
 }
 
+/* The name of the process is its first thread's; NULL if that has left. */
+static const char *process_name(const struct snapshot *s)
+{
+	pid_t pid = target__pid(s->target);
+	struct thread *thread, *next;
+
+	HASH_ITER (hh, s->threads, thread, next) {
+		if (thread->tid == pid)
+			return thread->name;
+	}
+	return NULL;
+}
+
 /* What was read of a thread that moved is shown, as torn; of one that ran all the time, nothing. */
 static enum stack_end end_of(const struct thread *thread)
 {
@@ -495,6 +508,7 @@ static enum stack_end end_of(const struct thread *thread)
 
 static int make_samples(struct snapshot *s)
 {
+	const char *name = process_name(s);
 	struct thread *thread, *next;
 	size_t n = HASH_COUNT(s->threads);
 
@@ -514,6 +528,7 @@ static int make_samples(struct snapshot *s)
 		s->losses->kernel_cut += thread->n_kernel == PMP_KERNEL_FRAMES;
 		s->samples[s->n_samples++] = (struct raw_sample){
 			.pid = target__pid(s->target),
+			.process_name = name,
 			.tid = thread->tid,
 			.thread_name = thread->name,
 			.thread_pointer = thread->thread_pointer,

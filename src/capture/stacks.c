@@ -51,8 +51,14 @@ struct thread {
 struct id {
 	UT_hash_handle hh;
 	uint64_t id;
-	uint32_t generation;
 	struct user_stack *stack;
+	struct id *next; /* of the same generation */
+};
+
+struct generation_ids {
+	UT_hash_handle hh;
+	uint32_t generation;
+	struct id *first;
 };
 
 struct line_key {
@@ -86,6 +92,8 @@ struct stacks {
 	struct kernel_stack *kernels;
 	struct thread *threads;
 	struct id *ids;
+	struct generation_ids *generations;
+	struct id *left; /* ids of generations that are over, but still of use */
 	struct line *lines;
 	struct name *names;
 	struct stacks_totals totals;
@@ -122,6 +130,7 @@ void stacks__free(struct stacks *s)
 		return;
 	FREE_ALL(s->lines, struct line);
 	FREE_ALL(s->ids, struct id);
+	FREE_ALL(s->generations, struct generation_ids);
 	FREE_ALL(s->users, struct user_stack);
 	FREE_ALL(s->kernels, struct kernel_stack);
 	FREE_ALL(s->threads, struct thread);
@@ -231,11 +240,43 @@ static struct id *find_id(const struct stacks *s, uint64_t id)
 	return known;
 }
 
+static int remember_id(struct stacks *s, uint64_t number, uint32_t generation,
+		       struct user_stack *stack)
+{
+	struct id *id = calloc(1, sizeof(*id));
+	struct generation_ids *ids;
+
+	HASH_FIND(hh, s->generations, &generation, sizeof(generation), ids);
+	if (!ids) {
+		ids = calloc(1, sizeof(*ids));
+		if (ids) {
+			ids->generation = generation;
+			HASH_ADD(hh, s->generations, generation, sizeof(generation), ids);
+			if (!ids->hh.tbl) {
+				free(ids);
+				ids = NULL;
+			}
+		}
+	}
+	if (id && ids) {
+		id->id = number;
+		id->stack = stack;
+		HASH_ADD(hh, s->ids, id, sizeof(id->id), id);
+		if (id->hh.tbl) {
+			id->next = ids->first;
+			ids->first = id;
+			return 0;
+		}
+	}
+	free(id);
+	return -ENOMEM;
+}
+
 static int add_user_stack(struct stacks *s, const struct pmp_stack_event *event)
 {
 	const uint64_t *frames = (const void *)(event + 1);
 	uint32_t status = event->status & ~(uint32_t)PMP_STATUS_UNVERIFIED, n = event->n;
-	struct id *id;
+	struct user_stack *stack;
 	int err = 0;
 
 	if (status >= PMP_N_STATUS)
@@ -271,19 +312,8 @@ static int add_user_stack(struct stacks *s, const struct pmp_stack_event *event)
 	}
 	if (err)
 		return err;
-	id = calloc(1, sizeof(*id));
-	if (!id)
-		return -ENOMEM;
-	id->id = event->id;
-	id->generation = event->event.generation;
-	err = intern_user_stack(s, n, &id->stack);
-	if (!err) {
-		HASH_ADD(hh, s->ids, id, sizeof(id->id), id);
-		if (id->hh.tbl)
-			return 0;
-	}
-	free(id);
-	return -ENOMEM;
+	err = intern_user_stack(s, n, &stack);
+	return err ? err : remember_id(s, event->id, event->event.generation, stack);
 }
 
 static struct kernel_stack *find_kernel(const struct stacks *s, uint64_t id)
@@ -454,18 +484,38 @@ int stacks__count(struct stacks *s, const struct pmp_count_key *key, const struc
 	return 0;
 }
 
-void stacks__forget(struct stacks *s, uint32_t generation,
-		    void (*forgotten)(void *arg, uint64_t id), void *arg)
+/* Let go of those of a list that may go; those that may not are left in s->left. */
+static void forget_list(struct stacks *s, struct id *id, bool (*forget_id)(void *arg, uint64_t id),
+			void *arg)
 {
-	struct id *id, *next;
+	struct id *next;
 
-	HASH_ITER (hh, s->ids, id, next) {
-		if (id->generation != generation)
-			continue;
-		forgotten(arg, id->id);
-		HASH_DEL(s->ids, id);
-		free(id);
+	for (; id; id = next) {
+		next = id->next;
+		if (forget_id(arg, id->id)) {
+			HASH_DEL(s->ids, id);
+			free(id);
+		} else {
+			id->next = s->left;
+			s->left = id;
+		}
 	}
+}
+
+void stacks__forget(struct stacks *s, uint32_t generation,
+		    bool (*forget_id)(void *arg, uint64_t id), void *arg)
+{
+	struct generation_ids *ids;
+	struct id *left = s->left;
+
+	s->left = NULL;
+	forget_list(s, left, forget_id, arg);
+	HASH_FIND(hh, s->generations, &generation, sizeof(generation), ids);
+	if (!ids)
+		return;
+	forget_list(s, ids->first, forget_id, arg);
+	HASH_DEL(s->generations, ids);
+	free(ids);
 }
 
 enum stack_end stacks__end(enum pmp_status status)

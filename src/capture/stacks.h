@@ -32,9 +32,9 @@ int stacks__add_thread(struct stacks *s, const struct pmp_thread_event *event, s
 /* Add to the counts. An id that is not known makes it a loss. Returns 0 or -ENOMEM. */
 int stacks__count(struct stacks *s, const struct pmp_count_key *key, const struct pmp_count *count);
 
-/* The ids of a generation do not come again: `forgotten` is told each of them. */
+/* The ids of a generation do not come again: `forget_id` is asked of each whether it may go. */
 void stacks__forget(struct stacks *s, uint32_t generation,
-		    void (*forgotten)(void *arg, uint64_t id), void *arg);
+		    bool (*forget_id)(void *arg, uint64_t id), void *arg);
 
 /* The stack of one key, not counted. Borrowed until the next call. -ENOENT: not known. */
 int stacks__sample(struct stacks *s, const struct pmp_count_key *key,

@@ -2,16 +2,14 @@
 #include "capture/tasks.h"
 
 #include "capture/bpf_errors.h"
+#include "capture/perf_events.h"
 #include "tasks.skel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Holds what one read() of an iterator gives, and the start of a record it cut. */
@@ -26,8 +24,7 @@ struct tasks {
 	struct ring_buffer *ring;
 	task_fn sample_fn;
 	void *sample_arg;
-	int *perf_fds; /* -1: CPU not online */
-	int n_cpus;
+	struct perf_events *events; /* while threads are sampled */
 	uint8_t *buffer;
 };
 
@@ -88,19 +85,11 @@ struct tasks *tasks__new(const struct tasks_options *options, struct error *e)
 		goto out;
 	}
 	t->skel->bss->with_kernel = options->kernel_stacks;
-	t->n_cpus = libbpf_num_possible_cpus();
-	if (t->n_cpus <= 0) {
-		err = -ENODEV;
-		goto out;
-	}
-	t->perf_fds = malloc(sizeof(int) * (size_t)t->n_cpus);
 	t->buffer = malloc(READ_SIZE);
-	if (!t->perf_fds || !t->buffer) {
+	if (!t->buffer) {
 		err = -ENOMEM;
 		goto out;
 	}
-	for (int i = 0; i < t->n_cpus; i++)
-		t->perf_fds[i] = -1;
 	t->ring = ring_buffer__new(bpf_map__fd(t->skel->maps.samples), handle_sample, t, NULL);
 	if (!t->ring)
 		err = -errno;
@@ -119,13 +108,11 @@ void tasks__free(struct tasks *t)
 {
 	if (!t)
 		return;
-	if (t->perf_fds)
-		tasks__stop_sampling(t);
+	tasks__stop_sampling(t);
 	bpf_link__destroy(t->link);
 	bpf_link__destroy(t->link_all);
 	ring_buffer__free(t->ring);
 	tasks_bpf__destroy(t->skel);
-	free(t->perf_fds);
 	free(t->buffer);
 	free(t);
 }
@@ -245,50 +232,20 @@ void tasks__unwant(struct tasks *t, uint32_t kernel_tid)
 
 int tasks__start_sampling(struct tasks *t, uint64_t period_ns, struct error *e)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = period_ns,
+	const struct perf_events_options options = {
+		.period = period_ns,
+		.program_fd = bpf_program__fd(t->skel->progs.sample_running),
 	};
-	int program = bpf_program__fd(t->skel->progs.sample_running), opened = 0, err = 0;
 
-	for (int cpu = 0; cpu < t->n_cpus; cpu++) {
-		int fd;
-
-		if (t->perf_fds[cpu] >= 0)
-			continue;
-		fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-		if (fd < 0) {
-			if (errno == ENODEV || errno == ENXIO)
-				continue; /* not online */
-			err = -errno;
-			break;
-		}
-		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program) ||
-		    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
-			err = -errno;
-			close(fd);
-			break;
-		}
-		t->perf_fds[cpu] = fd;
-		opened++;
-	}
-	if (err) {
-		tasks__stop_sampling(t);
-		return error__set(e, -err, "cannot sample the CPUs: perf_event_open: %s",
-				  strerror(-err));
-	}
-	return opened ? 0 : -ENODEV;
+	if (!t->events)
+		t->events = perf_events__new(&options, e);
+	return t->events ? 0 : -errno;
 }
 
 void tasks__stop_sampling(struct tasks *t)
 {
-	for (int cpu = 0; cpu < t->n_cpus; cpu++) {
-		if (t->perf_fds[cpu] >= 0)
-			close(t->perf_fds[cpu]);
-		t->perf_fds[cpu] = -1;
-	}
+	perf_events__free(t->events);
+	t->events = NULL;
 }
 
 int tasks__drain_samples(struct tasks *t, task_fn fn, void *arg)

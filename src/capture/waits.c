@@ -36,6 +36,9 @@ struct waits {
 	struct losses losses;
 	uint64_t last_id;
 	struct waits_totals totals;
+	uint64_t *ids; /* of the open waits when they were last noted, ascending */
+	size_t n_ids, capacity;
+	bool ids_known;
 	struct {
 		struct pmp_stack_event event;
 		uint64_t frames[PMP_USER_FRAMES];
@@ -81,6 +84,7 @@ void waits__free(struct waits *w)
 	snapshot__free(w->snapshot);
 	tasks__free(w->tasks);
 	object_cache__free(w->cache);
+	free(w->ids);
 	free(w);
 }
 
@@ -323,6 +327,48 @@ static int count_open(struct waits *w, const struct pmp_wait *wait, uint64_t beg
 	w->totals.open_ns += count.ns;
 	w->totals.throughout += wait->from_before;
 	return stacks__count(w->stacks, &wait->key, &count);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+void waits__note_ids(struct waits *w)
+{
+	uint32_t tid, next, *last = NULL;
+	struct pmp_wait wait;
+
+	w->n_ids = 0;
+	w->ids_known = true;
+	while (!bpf_map_get_next_key(w->fd, last, &next)) {
+		tid = next;
+		last = &tid;
+		if (bpf_map_lookup_elem(w->fd, &tid, &wait) || !wait.key.user)
+			continue;
+		if (w->n_ids == w->capacity) {
+			size_t capacity = w->capacity ? w->capacity * 2 : 256;
+			uint64_t *ids = reallocarray(w->ids, capacity, sizeof(*ids));
+
+			if (!ids) {
+				w->ids_known = false;
+				return;
+			}
+			w->ids = ids;
+			w->capacity = capacity;
+		}
+		w->ids[w->n_ids++] = wait.key.user;
+	}
+	if (w->n_ids)
+		qsort(w->ids, w->n_ids, sizeof(*w->ids), by_number);
+}
+
+bool waits__refer_to(const struct waits *w, uint64_t id)
+{
+	return !w->ids_known ||
+	       (w->n_ids && bsearch(&id, w->ids, w->n_ids, sizeof(*w->ids), by_number));
 }
 
 int waits__count_open(struct waits *w, uint64_t begin, uint64_t end)

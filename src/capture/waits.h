@@ -12,6 +12,7 @@
 #include "capture/stacks.h"
 #include "model/plan.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,6 +32,10 @@ void waits__free(struct waits *w);
  */
 int waits__find_begun(struct waits *w, pid_t pid, struct error *e);
 
+/* Note which stacks the waits that are open now refer to, by their ids; and ask for one. */
+void waits__note_ids(struct waits *w);
+bool waits__refer_to(const struct waits *w, uint64_t id);
+
 /* The programs have stopped: count the waits that are still open, from `begin` or their own begin
  * to `end` (ns, CLOCK_MONOTONIC). Returns 0 or -errno. */
 int waits__count_open(struct waits *w, uint64_t begin, uint64_t end);
@@ -41,7 +46,6 @@ struct waits_totals {
 	uint64_t throughout; /* of both, those that are one */
 	uint64_t open_ns;
 	uint64_t preempted_ns; /* threads that could have run, at the end */
-	uint64_t unknown;      /* blocked at the start, but their stack could not be had */
 };
 
 const struct waits_totals *waits__totals(const struct waits *w);

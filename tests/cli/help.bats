@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # What the program says of itself.
 
+load ../live/lib
+
 setup() {
 	top=$BATS_TEST_DIRNAME/../..
 	pmp=$top/${B:-build}/bpf-pmp
@@ -16,7 +18,7 @@ setup() {
 @test "the help is on standard output, and fits 100 columns" {
 	"$pmp" --help >"$BATS_TEST_TMPDIR/help" 2>"$BATS_TEST_TMPDIR/err"
 	[ ! -s "$BATS_TEST_TMPDIR/err" ]
-	! grep -nE '^.{101,}' "$BATS_TEST_TMPDIR/help"
+	no_line -nE '^.{101,}' "$BATS_TEST_TMPDIR/help"
 	grep -q '^Usage: bpf-pmp' "$BATS_TEST_TMPDIR/help"
 }
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bats
 # --functions, --percent and --top, of text traces.
 
+load ../live/lib
+
 setup() {
 	top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	pmp=$top/${B:-build}/bpf-pmp
@@ -54,7 +56,7 @@ setup() {
 	printf 'Thread 2 (LWP 12):\n#0  a ()\n#1  b ()\nThread 1 (LWP 11):\n#0  c ()\n' >two
 	[ "$("$pmp" --percent -t 12 two)" = "100.00% a,b" ]
 	"$pmp" --functions -l 1 two >out
-	! grep -q 'b$' out
+	no_line -q 'b$' out
 	grep -qx ' 50.00%   50.00%  a' out
 }
 

@@ -90,6 +90,7 @@ Dir::Etc::sourceparts "$tmp/parts";
 Dir::Etc::preferencesparts "/dev/null";
 Acquire::Languages "none";
 Acquire::Retries "3";
+APT::Update::Error-Mode "any";
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
 END

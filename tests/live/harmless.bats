@@ -29,7 +29,7 @@ in_kernel() {
 		sleep "0.$(printf '%03d' $((RANDOM % 200)))"
 		kill -9 "$tool" && killed=$((killed + 1))
 		wait "$tool" || true
-		! grep -hE '^State:	[Tt]' /proc/"$fixture_pid"/task/*/status
+		no_line -hE '^State:	[Tt]' /proc/"$fixture_pid"/task/*/status
 	done
 	echo "# killed $killed times in mid-capture" >&3
 	[ "$killed" -ge 95 ]
@@ -64,7 +64,7 @@ in_kernel() {
 	tool=$!
 	looked=0
 	while kill -0 "$tool" 2>/dev/null; do
-		! grep -hE '^(State:	[Tt]|TracerPid:	[1-9])' /proc/"$fixture_pid"/task/*/status
+		no_line -hE '^(State:	[Tt]|TracerPid:	[1-9])' /proc/"$fixture_pid"/task/*/status
 		looked=$((looked + 1))
 	done
 	wait "$tool"

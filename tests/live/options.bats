@@ -159,10 +159,10 @@ capture() {
 	start_fixture hostile
 	for format in pmp folded; do
 		"$pmp" -p "$fixture_pid" --format=$format -v -k saved >out 2>err
-		! LC_ALL=C grep -naP '[\x00-\x08\x0b-\x1f\x7f\x80-\xff]' out err saved
+		LC_ALL=C no_line -naP '[\x00-\x08\x0b-\x1f\x7f\x80-\xff]' out err saved
 	done
 	# a newline in a name would have made a line of its own
-	! grep -avE '^$|^Thread [0-9]+ \(Thread 0x[0-9a-f]+ \(LWP [0-9]+\)( "[^"]*")?\):$|^#[0-9]+ |^TS ' saved
+	no_line -avE '^$|^Thread [0-9]+ \(Thread 0x[0-9a-f]+ \(LWP [0-9]+\)( "[^"]*")?\):$|^#[0-9]+ |^TS ' saved
 }
 
 @test "--comm takes every process of that command, -b exactly one" {
