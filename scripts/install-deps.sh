@@ -35,6 +35,7 @@ if command -v apt-get >/dev/null 2>&1; then
 		pkgconf|pkg-config'
 	# -core: the programs alone, so that no database server is started
 	for_test='libcmocka-dev bats sysbench gdb elfutils percona-toolkit bpftrace valgrind
+		linux-perf|linux-tools-generic
 		mariadb-server-core|mariadb-server-core-10.6|mariadb-server-core-10.5
 		mariadb-client-core|mariadb-client-core-10.6|mariadb-client-core-10.5
 		libc6-dbg lld clang-format cppcheck shellcheck procps strace binutils util-linux
@@ -45,7 +46,7 @@ elif command -v dnf >/dev/null 2>&1; then
 	for_build='gcc gcc-c++ glibc-devel make clang llvm libbpf-devel bpftool
 		elfutils-libelf-devel elfutils-devel binutils-devel pcre2-devel
 		zlib-devel|zlib-ng-compat-devel uthash-devel pkgconf-pkg-config'
-	for_test='libcmocka-devel bats sysbench gdb elfutils percona-toolkit bpftrace valgrind
+	for_test='libcmocka-devel bats sysbench gdb elfutils percona-toolkit bpftrace valgrind perf
 		mariadb-server mariadb lld compiler-rt clang-tools-extra cppcheck ShellCheck
 		procps-ng strace binutils util-linux gawk mawk openssl-devel glibc-static libasan
 		glibc-langpack-en perl-Test-Harness
