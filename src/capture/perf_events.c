@@ -290,6 +290,8 @@ bool perf_events__expected(struct perf_events *pe, uint64_t *ret_ticks, uint64_t
 	*ret_idle = 0;
 	if (pe->period) {
 		*ret_ticks = counts / pe->period;
+		if (is_clock(pe->name)) /* it counts ns */
+			*ret_idle = pe->idle / pe->period;
 	} else if (is_clock(pe->name)) {
 		*ret_ticks = ticks_in(pe, enabled);
 		*ret_idle = ticks_in(pe, pe->idle);
@@ -299,13 +301,4 @@ bool perf_events__expected(struct perf_events *pe, uint64_t *ret_ticks, uint64_t
 	if (*ret_idle > *ret_ticks)
 		*ret_idle = *ret_ticks;
 	return true;
-}
-
-int perf_events__cpus(const struct perf_events *pe)
-{
-	int n = 0;
-
-	for (int cpu = 0; cpu < pe->n_cpus; cpu++)
-		n += pe->fds[cpu] >= 0;
-	return n;
 }

@@ -38,7 +38,4 @@ void perf_events__stop(struct perf_events *pe);
  */
 bool perf_events__expected(struct perf_events *pe, uint64_t *ret_ticks, uint64_t *ret_idle);
 
-/* CPUs that ticks come from now. */
-int perf_events__cpus(const struct perf_events *pe);
-
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "capture/processes.h"
 
+#include "capture/generations.h"
 #include "capture/guard.h"
 #include "proc/find.h"
 #include "proc/maps.h"
@@ -28,18 +29,6 @@
 #define FIRST_PAUSE_NS (20 * MS)
 #define LAST_PAUSE_NS  (2000 * MS)
 
-/* A state of a process' mappings. A child has its parent's until one of them changes. */
-struct generation {
-	UT_hash_handle hh;
-	uint32_t number;
-	uint32_t first_mapping;
-	size_t users; /* processes that have it now */
-	uint64_t made_at, retired_at;
-	bool put;
-	size_t n;
-	struct code_place places[]; /* ascending; each holds a reference to its object */
-};
-
 struct process {
 	UT_hash_handle hh;
 	pid_t pid;
@@ -58,14 +47,12 @@ struct processes {
 	struct unwind_maps *maps;
 	struct object_cache *cache;
 	struct process *all;
-	struct generation *generations;
-	uint32_t last_number;
+	struct generations *generations;
 	int fd; /* -1: the kernel's map is not there yet */
 	struct processes_losses losses;
 	/* the look under way */
 	struct code_place *places;
 	size_t n_places, capacity;
-	struct pmp_mapping *mappings;
 };
 
 static uint64_t now_ns(void)
@@ -86,28 +73,18 @@ struct processes *processes__new(struct unwind_maps *maps, const struct processe
 	ps->maps = maps;
 	ps->fd = -1;
 	ps->cache = object_cache__new();
-	if (!ps->cache) {
-		free(ps);
+	ps->generations = generations__new(maps);
+	if (!ps->cache || !ps->generations) {
+		processes__free(ps);
 		errno = ENOMEM;
 		return NULL;
 	}
 	return ps;
 }
 
-static void free_generation(struct processes *ps, struct generation *g)
-{
-	if (g->put)
-		unwind_maps__drop_mappings(ps->maps, g->first_mapping, g->n);
-	for (size_t i = 0; i < g->n; i++)
-		object__unref(g->places[i].object);
-	HASH_DEL(ps->generations, g);
-	free(g);
-}
-
 static void leave_generation(struct process *p)
 {
-	if (p->now && !--p->now->users)
-		p->now->retired_at = now_ns();
+	generation__leave(p->now, now_ns());
 	p->now = NULL;
 }
 
@@ -137,17 +114,14 @@ static void drop_places(struct processes *ps)
 void processes__free(struct processes *ps)
 {
 	struct process *p, *next;
-	struct generation *g, *next_g;
 
 	if (!ps)
 		return;
 	HASH_ITER (hh, ps->all, p, next)
 		free_process(ps, p);
-	HASH_ITER (hh, ps->generations, g, next_g)
-		free_generation(ps, g);
+	generations__free(ps->generations);
 	drop_places(ps);
 	free(ps->places);
-	free(ps->mappings);
 	object_cache__free(ps->cache);
 	free(ps);
 }
@@ -158,14 +132,6 @@ static struct process *find_process(const struct processes *ps, pid_t pid)
 
 	HASH_FIND(hh, ps->all, &pid, sizeof(pid), p);
 	return p;
-}
-
-static struct generation *find_generation(const struct processes *ps, uint32_t number)
-{
-	struct generation *g;
-
-	HASH_FIND(hh, ps->generations, &number, sizeof(number), g);
-	return g;
 }
 
 static void read_comm(struct process *p)
@@ -269,72 +235,6 @@ static int read_places(struct processes *ps, struct process *p)
 	return err;
 }
 
-static bool same_places(const struct generation *g, const struct code_place *places, size_t n)
-{
-	if (!g || g->n != n)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		const struct code_place *a = &g->places[i], *b = &places[i];
-
-		if (a->start != b->start || a->end != b->end || a->object != b->object ||
-		    a->bias != b->bias)
-			return false;
-	}
-	return true;
-}
-
-/* The places that were read become a generation, which the process has from now on. */
-static int new_generation(struct processes *ps, struct process *p)
-{
-	struct generation *g = calloc(1, sizeof(*g) + ps->n_places * sizeof(g->places[0]));
-
-	if (!g)
-		return -ENOMEM;
-	g->number = ++ps->last_number;
-	if (!g->number) /* 0 is none */
-		g->number = ++ps->last_number;
-	g->made_at = now_ns();
-	g->n = ps->n_places;
-	memcpy(g->places, ps->places, ps->n_places * sizeof(g->places[0]));
-	HASH_ADD(hh, ps->generations, number, sizeof(g->number), g);
-	if (!g->hh.tbl) {
-		free(g);
-		return -ENOMEM;
-	}
-	ps->n_places = 0; /* their references are the generation's now */
-	leave_generation(p);
-	p->now = g;
-	g->users = 1;
-	return 0;
-}
-
-static int put_generation(struct processes *ps, struct generation *g)
-{
-	struct pmp_mapping *mappings;
-
-	if (g->put || !g->n)
-		return 0;
-	mappings = reallocarray(ps->mappings, g->n, sizeof(*mappings));
-	if (!mappings)
-		return -ENOMEM;
-	ps->mappings = mappings;
-	for (size_t i = 0; i < g->n; i++) {
-		mappings[i] = (struct pmp_mapping){
-			.start = g->places[i].start,
-			.end = g->places[i].end,
-		};
-		if (g->places[i].object)
-			unwind_maps__describe(ps->maps, g->places[i].object, g->places[i].bias,
-					      &mappings[i]);
-	}
-	if (unwind_maps__put_mappings(ps->maps, mappings, g->n, &g->first_mapping)) {
-		ps->losses.no_room++;
-		return 0;
-	}
-	g->put = true;
-	return 0;
-}
-
 /* What the kernel is to know of the process. It may have ended: then it is not made anew. */
 static int publish(struct processes *ps, struct process *p, bool first)
 {
@@ -345,14 +245,11 @@ static int publish(struct processes *ps, struct process *p, bool first)
 	if (ps->fd < 0)
 		return 0;
 	if (p->now) {
-		err = put_generation(ps, p->now);
-		if (err)
+		err = generations__put(ps->generations, p->now, &value);
+		if (err == -ENOSPC)
+			ps->losses.no_room++;
+		else if (err)
 			return err;
-	}
-	if (p->now && p->now->put) {
-		value.first_mapping = p->now->first_mapping;
-		value.n_mappings = (uint32_t)p->now->n;
-		value.generation = p->now->number;
 	}
 	err = bpf_map_update_elem(ps->fd, &pid, &value, first ? BPF_ANY : BPF_EXIST);
 	return err == -ENOENT ? 0 : err;
@@ -378,6 +275,7 @@ static void touch_checks(const struct process *p, const struct code_place *place
 static int look_at(struct processes *ps, struct process *p, bool first)
 {
 	uint64_t now = now_ns();
+	struct generation *g;
 	int err;
 
 	p->look_at = 0;
@@ -396,10 +294,15 @@ static int look_at(struct processes *ps, struct process *p, bool first)
 		return err;
 	p->looked_at = now;
 	touch_checks(p, ps->places, ps->n_places);
-	if (!same_places(p->now, ps->places, ps->n_places)) {
+	if (!generation__has(p->now, ps->places, ps->n_places)) {
+		g = generations__make(ps->generations, ps->places, ps->n_places, now);
+		if (!g)
+			return -ENOMEM;
+		ps->n_places = 0; /* their references are the generation's now */
+		leave_generation(p);
+		p->now = g;
 		p->pause = 0;
-		err = new_generation(ps, p);
-		return err ? err : publish(ps, p, first);
+		return publish(ps, p, first);
 	}
 	/* nothing is new: it is the kernel that met an odd address; let it ask again, but later */
 	p->pause = p->pause ? p->pause * 2 : FIRST_PAUSE_NS;
@@ -443,17 +346,14 @@ static int on_fork(struct processes *ps, const struct pmp_event *event)
 {
 	struct process *parent = find_process(ps, (pid_t)event->other_pid);
 	struct process *p = find_process(ps, (pid_t)event->pid);
-	struct generation *g = find_generation(ps, event->generation);
+	struct generation *g = generations__find(ps->generations, event->generation);
 
 	if (p)
 		free_process(ps, p); /* of another with this pid before */
 	p = new_process(ps, (pid_t)event->pid);
 	if (!p)
 		return -ENOMEM;
-	if (g) {
-		g->users++;
-		p->now = g;
-	}
+	p->now = generation__take(g);
 	/* the parent's changed in between, or was not known */
 	if (!g || (parent && parent->now != g))
 		return only_memory(look_at(ps, p, false));
@@ -498,7 +398,7 @@ int processes__news(struct processes *ps, const struct pmp_event *event)
 	if (event->type == PMP_EVENT_EXEC)
 		return on_exec(ps, p);
 	/* it asked on the ground of what it has been given another of since */
-	if (p->now && event->generation && event->generation != p->now->number)
+	if (p->now && event->generation && event->generation != generation__number(p->now))
 		return 0;
 	if (p->look_at > now_ns())
 		return 0; /* processes__tick() comes to it */
@@ -508,7 +408,6 @@ int processes__news(struct processes *ps, const struct pmp_event *event)
 int processes__tick(struct processes *ps, uint64_t now)
 {
 	struct process *p, *next;
-	struct generation *g, *next_g;
 	int err;
 
 	HASH_ITER (hh, ps->all, p, next) {
@@ -523,33 +422,14 @@ int processes__tick(struct processes *ps, uint64_t now)
 		if (err == -ENOMEM)
 			return err;
 	}
-	HASH_ITER (hh, ps->generations, g, next_g) {
-		if (g->users || now < g->retired_at + RETIRE_NS)
-			continue;
-		ps->options.forget(ps->options.arg, g->number);
-		free_generation(ps, g);
-	}
+	generations__expire(ps->generations, now, RETIRE_NS, ps->options.forget, ps->options.arg);
 	return 0;
 }
 
-int processes__find_code(const struct processes *ps, uint32_t number, uint64_t pc,
+int processes__find_code(const struct processes *ps, uint32_t generation, uint64_t pc,
 			 struct code_place *ret_place)
 {
-	const struct generation *g = find_generation(ps, number);
-	size_t low = 0, high = g ? g->n : 0;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (g->places[middle].end <= pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!g || low == g->n || pc < g->places[low].start)
-		return -ENOENT;
-	*ret_place = g->places[low];
-	return 0;
+	return generations__find_code(ps->generations, generation, pc, ret_place);
 }
 
 int processes__verify(struct processes *ps, pid_t pid, uint32_t generation, uint64_t time)
@@ -559,20 +439,20 @@ int processes__verify(struct processes *ps, pid_t pid, uint32_t generation, uint
 
 	/* one that is young may have come, gone and come again: that it is there now says nothing
 	 */
-	if (!p || p->ended_at || !p->now || p->now->made_at + SETTLED_NS > time)
+	if (!p || p->ended_at || !p->now || generation__made_at(p->now) + SETTLED_NS > time)
 		return -ESTALE;
 	if (p->looked_at < time)
 		err = look_at(ps, p, false);
 	if (err == -ENOMEM)
 		return err;
-	return !err && p->now && p->now->number == generation ? 0 : -ESTALE;
+	return !err && p->now && generation__number(p->now) == generation ? 0 : -ESTALE;
 }
 
 uint32_t processes__generation(const struct processes *ps, pid_t pid)
 {
 	const struct process *p = find_process(ps, pid);
 
-	return p && p->now ? p->now->number : 0;
+	return p && p->now ? generation__number(p->now) : 0;
 }
 
 const char *processes__name(const struct processes *ps, pid_t pid)

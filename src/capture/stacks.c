@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "capture/stacks.h"
 
-#include "unwind/eh_frame.h"
+#include "capture/frame_table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,21 +9,6 @@
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
-
-/* A place in code, met in any number of stacks. */
-struct frame_key {
-	struct object *object; /* NULL: none is known */
-	const char *from;
-	uint64_t addr;	/* in the object, or the pc as it was */
-	uint64_t flags; /* PMP_FRAME_EXACT, PMP_FRAME_SIGNAL */
-};
-
-struct frame {
-	UT_hash_handle hh;
-	struct frame_key key;
-	uint64_t bias; /* of the first time */
-	uint32_t number;
-};
 
 struct user_stack {
 	UT_hash_handle hh;
@@ -85,9 +70,7 @@ struct name {
 struct stacks {
 	struct processes *processes;
 	struct stacks_options options;
-	struct frame *frames;
-	struct frame **by_number;
-	size_t n_frames, capacity;
+	struct frame_table *frames;
 	struct user_stack *users;
 	struct kernel_stack *kernels;
 	struct thread *threads;
@@ -110,6 +93,11 @@ struct stacks *stacks__new(struct processes *processes, const struct stacks_opti
 		return NULL;
 	s->processes = processes;
 	s->options = *options;
+	s->frames = frame_table__new();
+	if (!s->frames) {
+		free(s);
+		return NULL;
+	}
 	return s;
 }
 
@@ -124,8 +112,6 @@ struct stacks *stacks__new(struct processes *processes, const struct stacks_opti
 
 void stacks__free(struct stacks *s)
 {
-	struct frame *f, *next;
-
 	if (!s)
 		return;
 	FREE_ALL(s->lines, struct line);
@@ -135,77 +121,8 @@ void stacks__free(struct stacks *s)
 	FREE_ALL(s->kernels, struct kernel_stack);
 	FREE_ALL(s->threads, struct thread);
 	FREE_ALL(s->names, struct name);
-	HASH_ITER (hh, s->frames, f, next) {
-		HASH_DEL(s->frames, f);
-		object__unref(f->key.object);
-		free(f);
-	}
-	free(s->by_number);
+	frame_table__free(s->frames);
 	free(s);
-}
-
-/* The number of the frame. Returns 0 or -ENOMEM. */
-static int intern_frame(struct stacks *s, const struct frame_key *key, uint64_t bias,
-			uint32_t *ret_number)
-{
-	struct frame *f;
-
-	HASH_FIND(hh, s->frames, key, sizeof(*key), f);
-	if (f) {
-		*ret_number = f->number;
-		return 0;
-	}
-	if (s->n_frames == s->capacity) {
-		size_t capacity = s->capacity ? s->capacity * 2 : 1024;
-		struct frame **by_number = reallocarray(s->by_number, capacity, sizeof(*by_number));
-
-		if (!by_number)
-			return -ENOMEM;
-		s->by_number = by_number;
-		s->capacity = capacity;
-	}
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return -ENOMEM;
-	f->key = *key;
-	f->bias = bias;
-	f->number = (uint32_t)s->n_frames;
-	HASH_ADD(hh, s->frames, key, sizeof(f->key), f);
-	if (!f->hh.tbl) {
-		free(f);
-		return -ENOMEM;
-	}
-	object__ref(key->object);
-	s->by_number[s->n_frames++] = f;
-	*ret_number = f->number;
-	return 0;
-}
-
-/* Whether code there is the outermost of a thread, by its unwind information. */
-static bool is_start(const struct stacks *s, uint32_t number)
-{
-	const struct frame *f = s->by_number[number];
-	struct object_eh_frame found;
-	struct eh_frame_bytes bytes;
-	struct eh_frame *eh;
-	struct cfi_row row;
-	bool start = false;
-
-	if (!f->key.object || object__eh_frame(f->key.object, &found))
-		return false;
-	bytes = (struct eh_frame_bytes){
-		.eh_frame = found.eh_frame,
-		.eh_frame_len = found.eh_frame_len,
-		.eh_frame_addr = found.eh_frame_addr,
-		.hdr = found.hdr,
-		.hdr_len = found.hdr_len,
-		.hdr_addr = found.hdr_addr,
-	};
-	eh = eh_frame__new(&bytes);
-	if (eh && !eh_frame__find_row(eh, f->key.addr - !(f->key.flags & PMP_FRAME_EXACT), &row))
-		start = row.regs[CFI_RA].kind == CFI_UNDEFINED;
-	eh_frame__free(eh);
-	return start;
 }
 
 static int intern_user_stack(struct stacks *s, uint32_t n, struct user_stack **ret_stack)
@@ -221,7 +138,7 @@ static int intern_user_stack(struct stacks *s, uint32_t n, struct user_stack **r
 		stack->n = n;
 		memcpy(stack->words, s->words, len);
 		if (s->words[0] == PMP_STATUS_FRAME_POINTERS && n)
-			stack->reached = is_start(s, s->words[n]);
+			stack->reached = frame_table__is_start(s->frames, s->words[n]);
 		HASH_ADD_KEYPTR(hh, s->users, stack->words, len, stack);
 		if (!stack->hh.tbl) {
 			free(stack);
@@ -296,20 +213,9 @@ static int add_user_stack(struct stacks *s, const struct pmp_stack_event *event)
 		err = 0;
 	}
 	s->words[0] = status;
-	for (uint32_t i = 0; i < n && !err; i++) {
-		uint64_t pc = frames[i] & PMP_FRAME_PC;
-		struct frame_key key = {.addr = pc, .flags = frames[i] & ~PMP_FRAME_PC};
-		struct code_place place = {.object = NULL};
-
-		if (!processes__find_code(s->processes, event->event.generation,
-					  key.flags & PMP_FRAME_EXACT ? pc : pc - 1, &place) &&
-		    place.object) {
-			key.object = place.object;
-			key.from = place.from;
-			key.addr = pc - place.bias;
-		}
-		err = intern_frame(s, &key, place.bias, &s->words[i + 1]);
-	}
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = frame_table__intern(s->frames, s->processes, event->event.generation,
+					  frames[i], &s->words[i + 1]);
 	if (err)
 		return err;
 	err = intern_user_stack(s, n, &stack);
@@ -518,7 +424,7 @@ void stacks__forget(struct stacks *s, uint32_t generation,
 	free(ids);
 }
 
-enum stack_end stacks__end(enum pmp_status status)
+static enum stack_end end_of(enum pmp_status status)
 {
 	switch (status) {
 	case PMP_STATUS_WHOLE:
@@ -542,22 +448,12 @@ static void make_sample(struct stacks *s, const struct line_key *key, struct raw
 	}
 	if (key->user) {
 		sample.n_user = key->user->n;
-		sample.end = stacks__end((enum pmp_status)key->user->words[0]);
+		sample.end = end_of((enum pmp_status)key->user->words[0]);
 		if (key->user->reached)
 			sample.end = STACK_GUESSED;
 	}
-	for (size_t i = 0; i < sample.n_user; i++) {
-		const struct frame *f = s->by_number[key->user->words[i + 1]];
-
-		s->raw[i] = (struct raw_frame){
-			.pc = f->key.addr + f->bias,
-			.object = f->key.object,
-			.bias = f->bias,
-			.from = f->key.from,
-			.exact = f->key.flags & PMP_FRAME_EXACT,
-			.signal = f->key.flags & PMP_FRAME_SIGNAL,
-		};
-	}
+	for (size_t i = 0; i < sample.n_user; i++)
+		s->raw[i] = frame_table__get(s->frames, key->user->words[i + 1]);
 	/* not a line without a word */
 	if (!key->user && !key->kernel)
 		sample.end = STACK_BROKEN;

@@ -61,7 +61,4 @@ struct stacks_totals {
 
 const struct stacks_totals *stacks__totals(const struct stacks *s);
 
-/* How a raw_sample of this status is shown. */
-enum stack_end stacks__end(enum pmp_status status);
-
 #endif

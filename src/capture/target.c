@@ -3,6 +3,7 @@
 
 #include "base/strbuf.h"
 #include "capture/caps.h"
+#include "capture/object_unwind.h"
 #include "capture/stack_memory.h"
 #include "proc/find.h"
 #include "proc/memory.h"
@@ -133,20 +134,10 @@ static void free_eh_frame(void *eh)
 static struct eh_frame *eh_frame_of(struct object *object)
 {
 	struct eh_frame *eh = object__slot(object, OBJECT_SLOT_UNWIND);
-	struct object_eh_frame found;
-	struct eh_frame_bytes bytes;
 
-	if (eh || object__eh_frame(object, &found))
+	if (eh)
 		return eh;
-	bytes = (struct eh_frame_bytes){
-		.eh_frame = found.eh_frame,
-		.eh_frame_len = found.eh_frame_len,
-		.eh_frame_addr = found.eh_frame_addr,
-		.hdr = found.hdr,
-		.hdr_len = found.hdr_len,
-		.hdr_addr = found.hdr_addr,
-	};
-	eh = eh_frame__new(&bytes);
+	eh = object_unwind__new(object);
 	if (eh)
 		object__set_slot(object, OBJECT_SLOT_UNWIND, eh, free_eh_frame);
 	return eh;

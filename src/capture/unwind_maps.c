@@ -2,7 +2,7 @@
 #include "capture/unwind_maps.h"
 
 #include "base/ranges.h"
-#include "unwind/eh_frame.h"
+#include "capture/object_unwind.h"
 #include "unwind/table.h"
 
 #include <errno.h>
@@ -100,23 +100,9 @@ static void free_table(void *data)
 
 static struct unwind_table *make_table(struct unwind_maps *m, struct object *object)
 {
-	struct object_eh_frame found;
-	struct eh_frame_bytes bytes;
-	struct unwind_table *table;
-	struct eh_frame *eh;
+	struct eh_frame *eh = m->wanted ? object_unwind__new(object) : NULL;
+	struct unwind_table *table = eh ? unwind_table__new(eh, m->rules) : NULL;
 
-	if (!m->wanted || object__eh_frame(object, &found))
-		return NULL;
-	bytes = (struct eh_frame_bytes){
-		.eh_frame = found.eh_frame,
-		.eh_frame_len = found.eh_frame_len,
-		.eh_frame_addr = found.eh_frame_addr,
-		.hdr = found.hdr,
-		.hdr_len = found.hdr_len,
-		.hdr_addr = found.hdr_addr,
-	};
-	eh = eh_frame__new(&bytes);
-	table = eh ? unwind_table__new(eh, m->rules) : NULL;
 	eh_frame__free(eh);
 	return table;
 }
