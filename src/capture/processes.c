@@ -505,14 +505,14 @@ int processes__news(struct processes *ps, const struct pmp_event *event)
 	return only_memory(look_at(ps, p, false));
 }
 
-int processes__tick(struct processes *ps, uint64_t now)
+int processes__tick(struct processes *ps, uint64_t now, uint64_t settled)
 {
 	struct process *p, *next;
 	struct generation *g, *next_g;
 	int err;
 
 	HASH_ITER (hh, ps->all, p, next) {
-		if (p->ended_at && now > p->ended_at + RETIRE_NS) {
+		if (p->ended_at && settled > p->ended_at + RETIRE_NS) {
 			free_process(ps, p);
 			continue;
 		}
@@ -524,7 +524,7 @@ int processes__tick(struct processes *ps, uint64_t now)
 			return err;
 	}
 	HASH_ITER (hh, ps->generations, g, next_g) {
-		if (g->users || now < g->retired_at + RETIRE_NS)
+		if (g->users || settled < g->retired_at + RETIRE_NS)
 			continue;
 		ps->options.forget(ps->options.arg, g->number);
 		free_generation(ps, g);

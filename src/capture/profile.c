@@ -271,7 +271,7 @@ static int loop(struct profile *p, const volatile sig_atomic_t *interrupted)
 		if (!err)
 			err = sampler__drain_counts(p->sampler, now);
 		if (!err)
-			err = processes__tick(p->processes, now);
+			err = processes__tick(p->processes, now, sampler__settled(p->sampler));
 		if (!err && now >= follow_at) {
 			err = sampler__follow_cpus(p->sampler);
 			follow_at = now + FOLLOW_NS;
