@@ -421,10 +421,15 @@ int processes__add(struct processes *ps, pid_t pid)
 
 int processes__load(struct processes *ps, int processes_fd)
 {
+	const struct pmp_process unknown = {.asked = 1};
+	const uint32_t nobody = PMP_NOBODY;
 	struct process *p, *next;
 	int err;
 
 	ps->fd = processes_fd;
+	err = bpf_map_update_elem(ps->fd, &nobody, &unknown, BPF_ANY);
+	if (err)
+		return err;
 	HASH_ITER (hh, ps->all, p, next) {
 		err = publish(ps, p, true);
 		if (err)
@@ -497,6 +502,9 @@ int processes__news(struct processes *ps, const struct pmp_event *event)
 		return -ENOMEM;
 	if (event->type == PMP_EVENT_EXEC)
 		return on_exec(ps, p);
+	/* the news that it became another program may have been lost */
+	if (!event->generation)
+		read_comm(p);
 	/* it asked on the ground of what it has been given another of since */
 	if (p->now && event->generation && event->generation != p->now->number)
 		return 0;
