@@ -44,6 +44,9 @@ int processes__news(struct processes *ps, const struct pmp_event *event);
  * the kernel took before `settled_ns` has been dealt with. */
 int processes__tick(struct processes *ps, uint64_t now_ns, uint64_t settled_ns);
 
+/* Drop those that ended without news of it: before these came, or when they found no room. */
+void processes__drop_ended(struct processes *ps);
+
 /* The code at `pc` in a generation. Returns 0, or -ENOENT. */
 int processes__find_code(const struct processes *ps, uint32_t generation, uint64_t pc,
 			 struct code_place *ret_place);
