@@ -153,6 +153,12 @@ struct pmp_process {
 	pmp_u32 asked;	    /* user space has been asked to look at its mappings (again) */
 };
 
+/*
+ * The pid of no process: what is wanted but cannot be given an entry of its own (there is no room,
+ * or it is about to end, and nobody would remove the entry) is sampled as this one.
+ */
+#define PMP_NOBODY (~0u)
+
 /* How the unwinding of a user stack ended. */
 enum pmp_status {
 	PMP_STATUS_WHOLE,

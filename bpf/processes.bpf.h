@@ -70,7 +70,8 @@ static __always_inline pmp_u32 process_for_reader(struct task_struct *task)
 	return pid_for_reader(BPF_CORE_READ(task, group_leader));
 }
 
-static __always_inline void tell_news(pmp_u32 type, pmp_u32 pid, pmp_u32 other, pmp_u32 generation)
+/* Returns 0, or -1: it found no room. */
+static __always_inline int tell_news(pmp_u32 type, pmp_u32 pid, pmp_u32 other, pmp_u32 generation)
 {
 	struct pmp_event event = {
 		.type = type,
@@ -81,11 +82,12 @@ static __always_inline void tell_news(pmp_u32 type, pmp_u32 pid, pmp_u32 other, 
 	};
 	struct pmp_stats *st;
 
-	if (bpf_ringbuf_output(&events, &event, sizeof(event), BPF_RB_FORCE_WAKEUP)) {
-		st = this_stats();
-		if (st)
-			st->asks_lost++;
-	}
+	if (!bpf_ringbuf_output(&events, &event, sizeof(event), BPF_RB_FORCE_WAKEUP))
+		return 0;
+	st = this_stats();
+	if (st)
+		st->asks_lost++;
+	return -1;
 }
 
 static __always_inline void ask(struct pmp_process *p, pmp_u32 pid)
@@ -93,7 +95,8 @@ static __always_inline void ask(struct pmp_process *p, pmp_u32 pid)
 	if (p->asked)
 		return;
 	p->asked = 1;
-	tell_news(PMP_EVENT_LOOK, pid, 0, p->generation);
+	if (tell_news(PMP_EVENT_LOOK, pid, 0, p->generation))
+		p->asked = 0; /* the next sample asks again */
 }
 
 static __always_inline bool has_wanted_name(struct task_struct *task)
@@ -118,6 +121,7 @@ static __always_inline struct pmp_process *wanted_process(struct task_struct *ta
 {
 	pmp_u32 pid = process_for_reader(task);
 	struct pmp_process *p, unknown = {};
+	pmp_u32 nobody = PMP_NOBODY;
 
 	if (!pid)
 		return NULL;
@@ -127,8 +131,13 @@ static __always_inline struct pmp_process *wanted_process(struct task_struct *ta
 		return p;
 	if (!take_all && !has_wanted_name(task))
 		return NULL;
-	bpf_map_update_elem(&processes, &pid, &unknown, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&processes, &pid);
+	if (!(BPF_CORE_READ(task, flags) & PF_EXITING)) {
+		bpf_map_update_elem(&processes, &pid, &unknown, BPF_NOEXIST);
+		p = bpf_map_lookup_elem(&processes, &pid);
+		if (p)
+			return p;
+	}
+	return bpf_map_lookup_elem(&processes, &nobody);
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -143,7 +152,8 @@ int on_exec(__u64 *ctx)
 	p->n_mappings = 0;
 	p->generation = 0;
 	p->asked = 1;
-	tell_news(PMP_EVENT_EXEC, pid, 0, 0);
+	if (tell_news(PMP_EVENT_EXEC, pid, 0, 0))
+		p->asked = 0;
 	return 0;
 }
 
@@ -169,7 +179,9 @@ int on_fork(__u64 *ctx)
 	if (!pid)
 		return 0;
 	bpf_map_update_elem(&processes, &pid, &copy, BPF_ANY);
-	tell_news(PMP_EVENT_FORK, pid, parent_pid, copy.generation);
+	/* user space would not know that the child has these mappings, too */
+	if (tell_news(PMP_EVENT_FORK, pid, parent_pid, copy.generation))
+		bpf_map_delete_elem(&processes, &pid);
 	return 0;
 }
 

@@ -28,6 +28,8 @@
 /* A process whose mappings are what they were although it asked: not at once again. */
 #define FIRST_PAUSE_NS (20 * MS)
 #define LAST_PAUSE_NS  (2000 * MS)
+/* One that could not be read, which may have taken max_wait: not so soon again. */
+#define RETRY_NS (30000 * MS)
 
 struct process {
 	UT_hash_handle hh;
@@ -38,6 +40,7 @@ struct process {
 	uint64_t look_at; /* 0: no look is due */
 	uint64_t pause;
 	uint64_t looked_at; /* when the mappings were last read, without fail */
+	uint64_t failed_at; /* 0: when they were last tried to be read, they were */
 	bool unreadable;
 	uint64_t ended_at; /* 0: it has not */
 };
@@ -94,6 +97,16 @@ static void end(struct process *p)
 	leave_generation(p);
 	objects__free(p->objects);
 	p->objects = NULL;
+}
+
+/* It has ended, and no news of that will come. */
+static void drop(struct processes *ps, struct process *p)
+{
+	uint32_t pid = (uint32_t)p->pid;
+
+	if (ps->fd >= 0)
+		bpf_map_delete_elem(ps->fd, &pid);
+	end(p);
 }
 
 static void free_process(struct processes *ps, struct process *p)
@@ -255,20 +268,48 @@ static int publish(struct processes *ps, struct process *p, bool first)
 	return err == -ENOENT ? 0 : err;
 }
 
+struct touching {
+	pid_t pid;
+	size_t n;
+	uint64_t addrs[];
+};
+
+/* May have to wait for the process' memory lock, or for a page. */
+static int touch(void *arg)
+{
+	const struct touching *t = arg;
+	pid_t pid = t->pid;
+	uint64_t got;
+
+	for (size_t i = 0; i < t->n; i++)
+		memory__read(&pid, t->addrs[i], &got, sizeof(got));
+	return 0;
+}
+
 /*
  * The kernel reads what a mapping holds without waiting for pages: read it once from here, so that
  * it is there.
  */
-static void touch_checks(const struct process *p, const struct code_place *places, size_t n)
+static void touch_checks(struct processes *ps, const struct process *p)
 {
-	pid_t pid = p->pid;
-	uint64_t addr, word, got;
+	struct touching *t = calloc(1, sizeof(*t) + ps->n_places * sizeof(t->addrs[0]));
+	uint64_t addr, word;
 
-	for (size_t i = 0; i < n; i++) {
-		if (places[i].object &&
-		    !elf_file__fingerprint(object__file(places[i].object), &addr, &word))
-			memory__read(&pid, places[i].bias + addr, &got, sizeof(got));
+	if (!t)
+		return;
+	t->pid = p->pid;
+	for (size_t i = 0; i < ps->n_places; i++) {
+		const struct code_place *place = &ps->places[i];
+
+		if (place->object &&
+		    !elf_file__fingerprint(object__file(place->object), &addr, &word))
+			t->addrs[t->n++] = place->bias + addr;
 	}
+	/* left alone should it time out; what could not be touched is found out to be missing */
+	if (guard__run(touch, t, ps->options.max_wait) == -ETIMEDOUT)
+		ps->losses.stuck++;
+	else
+		free(t);
 }
 
 /* Look at the mappings, and tell the kernel if they have changed. */
@@ -290,10 +331,17 @@ static int look_at(struct processes *ps, struct process *p, bool first)
 	}
 	if (err == -ETIMEDOUT)
 		ps->losses.stuck++;
+	if (err == -ESRCH && find__live_thread(p->pid) == -ESRCH) {
+		drop(ps, p);
+	} else if (err) {
+		p->failed_at = now_ns();
+		p->look_at = p->failed_at + RETRY_NS;
+	}
 	if (err)
 		return err;
+	p->failed_at = 0;
 	p->looked_at = now;
-	touch_checks(p, ps->places, ps->n_places);
+	touch_checks(ps, p);
 	if (!generation__has(p->now, ps->places, ps->n_places)) {
 		g = generations__make(ps->generations, ps->places, ps->n_places, now);
 		if (!g)
@@ -324,16 +372,31 @@ int processes__add(struct processes *ps, pid_t pid)
 
 int processes__load(struct processes *ps, int processes_fd)
 {
+	const struct pmp_process unknown = {.asked = 1};
+	const uint32_t nobody = PMP_NOBODY;
 	struct process *p, *next;
 	int err;
 
 	ps->fd = processes_fd;
+	err = bpf_map_update_elem(ps->fd, &nobody, &unknown, BPF_ANY);
+	if (err)
+		return err;
 	HASH_ITER (hh, ps->all, p, next) {
-		err = publish(ps, p, true);
+		err = p->ended_at ? 0 : publish(ps, p, true);
 		if (err)
 			return err;
 	}
 	return 0;
+}
+
+void processes__drop_ended(struct processes *ps)
+{
+	struct process *p, *next;
+
+	HASH_ITER (hh, ps->all, p, next) {
+		if (!p->ended_at && find__live_thread(p->pid) == -ESRCH)
+			drop(ps, p);
+	}
 }
 
 /* Failures to read a process are its own: they are counted. */
@@ -362,12 +425,9 @@ static int on_fork(struct processes *ps, const struct pmp_event *event)
 
 static int on_exec(struct processes *ps, struct process *p)
 {
-	uint32_t pid = (uint32_t)p->pid;
-
 	read_comm(p);
 	if (ps->options.comm && strcmp(p->comm, ps->options.comm)) {
-		bpf_map_delete_elem(ps->fd, &pid);
-		end(p);
+		drop(ps, p);
 		return 0;
 	}
 	p->pause = 0;
@@ -397,6 +457,9 @@ int processes__news(struct processes *ps, const struct pmp_event *event)
 		return -ENOMEM;
 	if (event->type == PMP_EVENT_EXEC)
 		return on_exec(ps, p);
+	/* the news that it became another program may have been lost */
+	if (!event->generation)
+		read_comm(p);
 	/* it asked on the ground of what it has been given another of since */
 	if (p->now && event->generation && event->generation != generation__number(p->now))
 		return 0;
@@ -405,13 +468,13 @@ int processes__news(struct processes *ps, const struct pmp_event *event)
 	return only_memory(look_at(ps, p, false));
 }
 
-int processes__tick(struct processes *ps, uint64_t now)
+int processes__tick(struct processes *ps, uint64_t now, uint64_t settled)
 {
 	struct process *p, *next;
 	int err;
 
 	HASH_ITER (hh, ps->all, p, next) {
-		if (p->ended_at && now > p->ended_at + RETIRE_NS) {
+		if (p->ended_at && settled > p->ended_at + RETIRE_NS) {
 			free_process(ps, p);
 			continue;
 		}
@@ -422,7 +485,8 @@ int processes__tick(struct processes *ps, uint64_t now)
 		if (err == -ENOMEM)
 			return err;
 	}
-	generations__expire(ps->generations, now, RETIRE_NS, ps->options.forget, ps->options.arg);
+	generations__expire(ps->generations, settled, RETIRE_NS, ps->options.forget,
+			    ps->options.arg);
 	return 0;
 }
 
@@ -441,6 +505,8 @@ int processes__verify(struct processes *ps, pid_t pid, uint32_t generation, uint
 	 */
 	if (!p || p->ended_at || !p->now || generation__made_at(p->now) + SETTLED_NS > time)
 		return -ESTALE;
+	if (p->failed_at && now_ns() < p->failed_at + RETRY_NS)
+		return -ESTALE; /* to try it for each stack would take for ever */
 	if (p->looked_at < time)
 		err = look_at(ps, p, false);
 	if (err == -ENOMEM)

@@ -40,8 +40,12 @@ int processes__load(struct processes *ps, int processes_fd);
 /* One of PMP_EVENT_LOOK, FORK, EXEC, EXIT. Returns 0 or -ENOMEM. */
 int processes__news(struct processes *ps, const struct pmp_event *event);
 
-/* To be called now and then: looks again where a look was put off, and drops what is over. */
-int processes__tick(struct processes *ps, uint64_t now_ns);
+/* To be called now and then: looks again where a look was put off, and drops what is over. All that
+ * the kernel took before `settled_ns` has been dealt with. */
+int processes__tick(struct processes *ps, uint64_t now_ns, uint64_t settled_ns);
+
+/* Drop those that ended without news of it: before these came, or when they found no room. */
+void processes__drop_ended(struct processes *ps);
 
 /* The code at `pc` in a generation. Returns 0, or -ENOENT. */
 int processes__find_code(const struct processes *ps, uint32_t generation, uint64_t pc,

@@ -21,6 +21,7 @@
 #define POLL_MS	  200
 #define FOLLOW_NS SECOND /* CPUs that come and go */
 #define SHOW_NS	  SECOND
+#define ENDED_NS  (10 * SECOND) /* processes whose end nobody told us of */
 
 /* Unwind tables of what is loaded during the run: 2 MiB, and 16 where any process may start. */
 #define SPARE_ROWS	(256u << 10)
@@ -221,6 +222,9 @@ static int start(struct profile *p, const pid_t *pids, size_t n, struct error *e
 	err = processes__load(p->processes, sampler__processes_fd(p->sampler));
 	if (!err)
 		err = sampler__follow_processes(p->sampler, e);
+	/* those that had ended by then */
+	if (!err)
+		processes__drop_ended(p->processes);
 	p->begin = clock_ns(CLOCK_MONOTONIC);
 	if (!err)
 		err = sampler__start(p->sampler, e);
@@ -252,6 +256,7 @@ static int loop(struct profile *p, const volatile sig_atomic_t *interrupted)
 {
 	const uint64_t until = p->begin + (uint64_t)(p->plan->duration * 1e9);
 	uint64_t now = p->begin, follow_at = now + FOLLOW_NS, show_at = now + SHOW_NS;
+	uint64_t ended_at = now + ENDED_NS;
 	bool may_start = p->plan->all || p->plan->comm;
 	int err = 0;
 
@@ -271,10 +276,14 @@ static int loop(struct profile *p, const volatile sig_atomic_t *interrupted)
 		if (!err)
 			err = sampler__drain_counts(p->sampler, now);
 		if (!err)
-			err = processes__tick(p->processes, now);
+			err = processes__tick(p->processes, now, sampler__settled(p->sampler));
 		if (!err && now >= follow_at) {
 			err = sampler__follow_cpus(p->sampler);
 			follow_at = now + FOLLOW_NS;
+		}
+		if (now >= ended_at) {
+			processes__drop_ended(p->processes);
+			ended_at = now + ENDED_NS;
 		}
 		if (now >= show_at && now < until) {
 			show_progress(p, now, until);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MS 1000000ull
@@ -25,6 +26,8 @@
 #define COUNTS_MAX_AGE (1000 * MS)
 /* A program that still adds to the counts that were in use is done by then. */
 #define COUNTS_REST (50 * MS)
+/* Records that come faster than they are handed on would keep us for good: then a pause. */
+#define READ_MAX (100 * MS)
 
 struct sampler {
 	const struct plan *plan;
@@ -36,6 +39,10 @@ struct sampler {
 	struct bpf_link *links[4];
 	size_t n_links;
 	int sink_err;
+	uint64_t read_until;  /* records are handed on until then; 0: until there are none */
+	bool behind;	      /* there were more */
+	uint64_t polled_at;   /* what was sent before has been handed on */
+	uint64_t settled_at;  /* so has what was counted before */
 	uint64_t switched_at; /* when the counts in use became so */
 	bool other_is_full;   /* those that were in use before were not emptied yet */
 	struct pmp_count_key *keys;
@@ -43,6 +50,14 @@ struct sampler {
 	int n_cpus;
 	struct pmp_stats *stats; /* room for each CPU's */
 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static int on_record(void *arg, void *data, size_t size)
 {
@@ -53,7 +68,10 @@ static int on_record(void *arg, void *data, size_t size)
 	/* libbpf would go on after an error of ours: it is kept */
 	if (!s->sink_err)
 		s->sink_err = s->sink.record(s->sink.arg, data, size);
-	return s->sink_err;
+	if (s->sink_err || !s->read_until || now_ns() < s->read_until)
+		return s->sink_err;
+	s->behind = true;
+	return -EAGAIN;
 }
 
 /* Whether sched_switch hands over the state that the thread is left in, as its fourth argument. */
@@ -269,15 +287,24 @@ void sampler__begin(struct sampler *s, uint64_t now)
 
 int sampler__poll(struct sampler *s, int milliseconds)
 {
-	int err = ring_buffer__poll(s->ring, milliseconds);
+	uint64_t now = now_ns();
+	int err;
 
+	s->behind = false;
+	s->read_until = now + (uint64_t)milliseconds * MS + READ_MAX;
+	err = ring_buffer__poll(s->ring, milliseconds);
+	/* what was put there without waking us */
+	if (err >= 0 && !s->sink_err) {
+		now = now_ns();
+		err = ring_buffer__consume(s->ring);
+	}
+	s->read_until = 0;
 	if (s->sink_err)
 		return s->sink_err;
 	if (err < 0)
-		return err == -EINTR ? 0 : err;
-	/* what was put there without waking us */
-	err = ring_buffer__consume(s->ring);
-	return s->sink_err ? s->sink_err : err < 0 ? err : 0;
+		return err == -EINTR || s->behind ? 0 : err;
+	s->polled_at = now;
+	return 0;
 }
 
 /* Hand on what this map holds, and empty it. */
@@ -309,14 +336,20 @@ int sampler__drain_counts(struct sampler *s, uint64_t now)
 	bool b = s->skel->bss->use_counts_b;
 	int err;
 
-	if (s->other_is_full && now > s->switched_at + COUNTS_REST) {
+	/* only counts from before what was read last have their stacks */
+	if (s->other_is_full && s->polled_at > s->switched_at + COUNTS_REST) {
 		err = empty_counts(s, counts_fd(s, !b));
 		if (err)
 			return err;
 		s->other_is_full = false;
+		s->settled_at = s->switched_at;
 	}
-	if (s->other_is_full || !s->skel->bss->new_keys)
+	if (s->other_is_full)
 		return 0;
+	if (!s->skel->bss->new_keys) {
+		s->settled_at = s->polled_at;
+		return 0;
+	}
 	if (s->skel->bss->new_keys > COUNT_KEYS / 8 || now > s->switched_at + COUNTS_MAX_AGE) {
 		s->skel->bss->new_keys = 0;
 		s->skel->bss->use_counts_b = !b;
@@ -324,6 +357,11 @@ int sampler__drain_counts(struct sampler *s, uint64_t now)
 		s->other_is_full = true;
 	}
 	return 0;
+}
+
+uint64_t sampler__settled(const struct sampler *s)
+{
+	return s->settled_at;
 }
 
 void sampler__stop(struct sampler *s)

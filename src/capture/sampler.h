@@ -43,12 +43,15 @@ int sampler__start(struct sampler *s, struct error *e);
 /* Off-CPU time counts from now on (ns, CLOCK_MONOTONIC). */
 void sampler__begin(struct sampler *s, uint64_t now_ns);
 
-/* Wait for records for at most so long, and hand them on. Returns 0, -errno, or what the sink
- * returned. */
+/* Wait for records for at most so long, and hand them on: not for ever, even if they come faster
+ * than that. Returns 0, -errno, or what the sink returned. */
 int sampler__poll(struct sampler *s, int milliseconds);
 
 /* Hand on counts so far, as far as their stacks have been handed on, too. */
 int sampler__drain_counts(struct sampler *s, uint64_t now_ns);
+
+/* All that the kernel took before this time has been handed on (ns, CLOCK_MONOTONIC). */
+uint64_t sampler__settled(const struct sampler *s);
 
 /* No more samples. Then hand on all that is left. */
 void sampler__stop(struct sampler *s);
