@@ -47,11 +47,15 @@ static uint64_t lost(const struct profile_losses *l)
 static uint64_t ticks_missed(const struct profile_losses *l)
 {
 	uint64_t expected = l->expected - l->expected_idle, taken = l->stats.ticks - l->stats.idle;
-	uint64_t slack = l->expected / 100 + 4;
+	uint64_t slack = l->expected / 100 + 4, missed;
 
-	if (!l->expected_known || taken + slack >= expected)
+	if (!l->expected_known || taken + slack >= expected || l->stats.ticks >= l->expected)
 		return 0;
-	return expected - taken;
+	/* how many of them were idle may not be known, or not exactly; but no more than all */
+	missed = l->expected - l->stats.ticks;
+	if (missed <= slack)
+		return 0;
+	return missed < expected - taken ? missed : expected - taken;
 }
 
 static void append_stacks(struct strbuf *out, const struct profile_losses *l, bool all)
