@@ -177,6 +177,19 @@ static enum pmp_status status_of(enum stack_end end)
 	}
 }
 
+/*
+ * Names come from what `processes` read, the stack from what was read now. Where the two are not
+ * of the same mind, the frame would be called something else, or nothing.
+ */
+static bool has_names(const struct waits *w, uint32_t generation, const struct raw_frame *f)
+{
+	struct code_place place;
+
+	return !f->object || (!processes__find_code(w->processes, generation,
+						    f->exact ? f->pc : f->pc - 1, &place) &&
+			      place.object && place.bias == f->bias);
+}
+
 static int add_user_stack(struct waits *w, const struct raw_sample *sample, uint64_t *ret_id)
 {
 	struct pmp_stack_event *event = &w->record.event;
@@ -190,14 +203,23 @@ static int add_user_stack(struct waits *w, const struct raw_sample *sample, uint
 		.status = status_of(sample->end),
 		.n = (uint32_t)n,
 	};
-	for (size_t i = 0; i < n; i++) {
+	if (!event->event.generation) {
+		event->status = PMP_STATUS_UNKNOWN_PROCESS;
+		event->n = 0;
+	}
+	for (size_t i = 0; i < event->n; i++) {
 		const struct raw_frame *f = &sample->user[i];
 
+		if (!has_names(w, event->event.generation, f)) {
+			event->status = PMP_STATUS_STALE;
+			event->n = (uint32_t)i;
+			break;
+		}
 		w->record.frames[i] = (f->pc & PMP_FRAME_PC) | (f->exact ? PMP_FRAME_EXACT : 0) |
 				      (f->signal ? PMP_FRAME_SIGNAL : 0);
 	}
 	*ret_id = event->id;
-	return stacks__add_stack(w->stacks, event, sizeof(*event) + n * sizeof(uint64_t));
+	return stacks__add_stack(w->stacks, event, sizeof(*event) + event->n * sizeof(uint64_t));
 }
 
 static int add_kernel_stack(struct waits *w, const struct raw_sample *sample, uint64_t *ret_id)
