@@ -271,8 +271,14 @@ void perf_events__stop(struct perf_events *pe)
 		pe->idle = idle_ns() - pe->idle_before;
 }
 
+/* The kernel makes a clock no finer (perf_swevent_start_hrtimer). */
+#define MIN_CLOCK_NS 10000
+
+/* Of a clock. */
 static uint64_t ticks_in(const struct perf_events *pe, uint64_t ns)
 {
+	if (pe->period)
+		return ns / (pe->period > MIN_CLOCK_NS ? pe->period : MIN_CLOCK_NS);
 	return (uint64_t)((double)ns * (double)pe->frequency / 1e9);
 }
 
@@ -288,13 +294,11 @@ bool perf_events__expected(struct perf_events *pe, uint64_t *ret_ticks, uint64_t
 		}
 	}
 	*ret_idle = 0;
-	if (pe->period) {
-		*ret_ticks = counts / pe->period;
-		if (is_clock(pe->name)) /* it counts ns */
-			*ret_idle = pe->idle / pe->period;
-	} else if (is_clock(pe->name)) {
+	if (is_clock(pe->name)) {
 		*ret_ticks = ticks_in(pe, enabled);
 		*ret_idle = ticks_in(pe, pe->idle);
+	} else if (pe->period) {
+		*ret_ticks = counts / pe->period;
 	} else {
 		return false;
 	}

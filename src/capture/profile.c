@@ -131,16 +131,22 @@ static int hand_out_tick(struct profile *p, const struct pmp_sample_event *event
 	struct profile_tick tick;
 	struct raw_sample sample;
 	char comm[PMP_COMM_LEN + 1] = "";
+	struct raw_sample thread = {.thread_name = comm, .end = STACK_WHOLE};
 	int err;
 
 	if (size < sizeof(*event))
 		return -EBADMSG;
+	memcpy(comm, event->comm, sizeof(event->comm));
+	/* taken before the kernel knew that its thread is not wanted */
+	thread.pid = (pid_t)event->event.pid;
+	thread.tid = (pid_t)event->tid;
+	if (p->plan->tids && !p->sink->wants(p->sink->arg, &thread))
+		return 0;
 	err = stacks__count(p->stacks, &event->key, &one);
 	if (!err)
 		err = stacks__sample(p->stacks, &event->key, &sample);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	memcpy(comm, event->comm, sizeof(event->comm));
 	tick = (struct profile_tick){
 		.time = p->epoch + event->event.time,
 		.cpu = event->cpu,
@@ -297,8 +303,9 @@ static int finish(struct profile *p)
 {
 	int err;
 
-	sampler__stop(p->sampler);
+	/* what ends while we detach, which takes a while, is no longer open, nor counted by us */
 	p->end = clock_ns(CLOCK_MONOTONIC);
+	sampler__stop(p->sampler);
 	err = sampler__drain_all(p->sampler);
 	if (!err && p->waits)
 		err = waits__count_open(p->waits, p->begin, p->end);

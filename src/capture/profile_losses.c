@@ -47,11 +47,15 @@ static uint64_t lost(const struct profile_losses *l)
 static uint64_t ticks_missed(const struct profile_losses *l)
 {
 	uint64_t expected = l->expected - l->expected_idle, taken = l->stats.ticks - l->stats.idle;
-	uint64_t slack = l->expected / 100 + 4;
+	uint64_t slack = l->expected / 100 + 4, missed;
 
-	if (!l->expected_known || taken + slack >= expected)
+	if (!l->expected_known || taken + slack >= expected || l->stats.ticks >= l->expected)
 		return 0;
-	return expected - taken;
+	/* how many of them were idle may not be known, or not exactly; but no more than all */
+	missed = l->expected - l->stats.ticks;
+	if (missed <= slack)
+		return 0;
+	return missed < expected - taken ? missed : expected - taken;
 }
 
 static void append_stacks(struct strbuf *out, const struct profile_losses *l, bool all)
@@ -127,6 +131,9 @@ static void append_processes(struct strbuf *out, const struct profile_losses *l,
 		/* their samples are broken ones: that has been said */
 		{l->processes.unreadable, "processes could not be read", false},
 		{l->processes.stuck, "times a process kept its memory locked", false},
+		{l->waits.stuck,
+		 "processes kept their memory locked: what they waited for before is not known",
+		 true},
 		{l->processes.no_room, "states of mappings found no room", true},
 		{l->tables_left_out, "unwind tables found no room", true},
 		{l->stats.asks_lost, "news of processes were lost", true},

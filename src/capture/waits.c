@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "capture/waits.h"
 
+#include "capture/guard.h"
 #include "capture/snapshot.h"
 #include "capture/target.h"
 #include "capture/tasks.h"
@@ -10,6 +11,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* As many waits as there may be, some times over. */
+#define MAX_STEPS (256u << 10)
 
 /* A thread as the iterator has it. */
 struct state {
@@ -33,7 +37,6 @@ struct waits {
 	struct tasks *tasks;
 	struct snapshot *snapshot;
 	struct object_cache *cache;
-	struct losses losses;
 	uint64_t last_id;
 	struct waits_totals totals;
 	uint64_t *ids; /* of the open waits when they were last noted, ascending */
@@ -45,35 +48,50 @@ struct waits {
 	} record;
 };
 
+/* What a snapshot is taken with: by a thread of its own, which may have to wait for the process'
+ * memory lock. */
+struct take {
+	struct snapshot *snapshot;
+	struct tasks *tasks;
+	struct target *target;
+	struct losses losses;
+	struct error e;
+};
+
+static int make_tools(struct waits *w, struct error *e)
+{
+	const struct tasks_options options = {
+		.kernel_stacks = w->plan->kernel,
+		.plain = w->plan->plain_iterator,
+	};
+
+	w->snapshot = snapshot__new(PMP_USER_FRAMES);
+	w->cache = object_cache__new();
+	if (!w->snapshot || !w->cache)
+		return error__set(e, ENOMEM, "out of memory");
+	w->tasks = tasks__new(&options, e);
+	return w->tasks ? 0 : -errno;
+}
+
 struct waits *waits__new(const struct plan *plan, const struct processes *processes,
 			 struct stacks *stacks, int waits_fd, struct error *e)
 {
-	const struct tasks_options options = {
-		.kernel_stacks = plan->kernel,
-		.plain = plan->plain_iterator,
-	};
 	struct waits *w = calloc(1, sizeof(*w));
-	int err = ENOMEM;
+	int err;
 
-	if (w) {
-		w->plan = plan;
-		w->processes = processes;
-		w->stacks = stacks;
-		w->fd = waits_fd;
-		w->snapshot = snapshot__new(PMP_USER_FRAMES);
-		w->cache = object_cache__new();
-	}
-	if (!w || !w->snapshot || !w->cache) {
+	if (!w) {
 		error__set(e, ENOMEM, "out of memory");
-		goto fail;
+		return NULL;
 	}
-	w->tasks = tasks__new(&options, e);
-	if (w->tasks)
+	w->plan = plan;
+	w->processes = processes;
+	w->stacks = stacks;
+	w->fd = waits_fd;
+	err = make_tools(w, e);
+	if (!err)
 		return w;
-	err = errno;
-fail:
 	waits__free(w);
-	errno = err;
+	errno = -err;
 	return NULL;
 }
 
@@ -159,6 +177,19 @@ static enum pmp_status status_of(enum stack_end end)
 	}
 }
 
+/*
+ * Names come from what `processes` read, the stack from what was read now. Where the two are not
+ * of the same mind, the frame would be called something else, or nothing.
+ */
+static bool has_names(const struct waits *w, uint32_t generation, const struct raw_frame *f)
+{
+	struct code_place place;
+
+	return !f->object || (!processes__find_code(w->processes, generation,
+						    f->exact ? f->pc : f->pc - 1, &place) &&
+			      place.object && place.bias == f->bias);
+}
+
 static int add_user_stack(struct waits *w, const struct raw_sample *sample, uint64_t *ret_id)
 {
 	struct pmp_stack_event *event = &w->record.event;
@@ -172,14 +203,23 @@ static int add_user_stack(struct waits *w, const struct raw_sample *sample, uint
 		.status = status_of(sample->end),
 		.n = (uint32_t)n,
 	};
-	for (size_t i = 0; i < n; i++) {
+	if (!event->event.generation) {
+		event->status = PMP_STATUS_UNKNOWN_PROCESS;
+		event->n = 0;
+	}
+	for (size_t i = 0; i < event->n; i++) {
 		const struct raw_frame *f = &sample->user[i];
 
+		if (!has_names(w, event->event.generation, f)) {
+			event->status = PMP_STATUS_STALE;
+			event->n = (uint32_t)i;
+			break;
+		}
 		w->record.frames[i] = (f->pc & PMP_FRAME_PC) | (f->exact ? PMP_FRAME_EXACT : 0) |
 				      (f->signal ? PMP_FRAME_SIGNAL : 0);
 	}
 	*ret_id = event->id;
-	return stacks__add_stack(w->stacks, event, sizeof(*event) + n * sizeof(uint64_t));
+	return stacks__add_stack(w->stacks, event, sizeof(*event) + event->n * sizeof(uint64_t));
 }
 
 static int add_kernel_stack(struct waits *w, const struct raw_sample *sample, uint64_t *ret_id)
@@ -265,6 +305,39 @@ static bool is_counted(const struct waits *w, const struct state *state)
 								    : PLAN_STATE_UNINTERRUPTIBLE);
 }
 
+static int run_take(void *arg)
+{
+	struct take *t = arg;
+
+	return snapshot__take(t->snapshot, t->tasks, t->target, &t->losses, &t->e);
+}
+
+/* -ETIMEDOUT: what it was taken with is in use still, and stays; there is new. */
+static int take_snapshot(struct waits *w, struct target **target, struct error *e)
+{
+	struct take *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->snapshot = w->snapshot;
+	t->tasks = w->tasks;
+	t->target = *target;
+	err = guard__run(run_take, t, w->plan->max_wait);
+	if (err == -ETIMEDOUT) {
+		*target = NULL;
+		w->snapshot = NULL;
+		w->tasks = NULL;
+		w->cache = NULL;
+		return make_tools(w, e) ?: err;
+	}
+	if (err && err != -ESRCH && err != -EPERM && t->e.text)
+		error__set(e, -err, "%s", t->e.text);
+	error__clear(&t->e);
+	free(t);
+	return err;
+}
+
 int waits__find_begun(struct waits *w, pid_t pid, struct error *e)
 {
 	struct target *target = target__new(pid, w->cache);
@@ -276,9 +349,10 @@ int waits__find_begun(struct waits *w, pid_t pid, struct error *e)
 	if (!err)
 		err = read_states(w, pid, &before);
 	if (!err)
-		err = snapshot__take(w->snapshot, w->tasks, target, &w->losses, e);
-	if (err == -ESRCH || err == -EPERM) {
-		error__clear(e);
+		err = take_snapshot(w, &target, e);
+	if (err == -ETIMEDOUT)
+		w->totals.stuck++;
+	if (err == -ESRCH || err == -EPERM || err == -ETIMEDOUT) {
 		err = 0;
 		goto out;
 	}
@@ -340,10 +414,16 @@ void waits__note_ids(struct waits *w)
 {
 	uint32_t tid, next, *last = NULL;
 	struct pmp_wait wait;
+	size_t n = 0;
 
 	w->n_ids = 0;
 	w->ids_known = true;
 	while (!bpf_map_get_next_key(w->fd, last, &next)) {
+		/* where the last one has gone meanwhile, it begins anew */
+		if (++n > MAX_STEPS) {
+			w->ids_known = false;
+			return;
+		}
 		tid = next;
 		last = &tid;
 		if (bpf_map_lookup_elem(w->fd, &tid, &wait) || !wait.key.user)

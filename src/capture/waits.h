@@ -27,8 +27,8 @@ void waits__free(struct waits *w);
 
 /*
  * The programs run already, but nothing is counted yet: put down what the threads of `pid` wait
- * for. A process that has ended or cannot be read is passed over. Returns 0 or -errno with `e`
- * set.
+ * for. A process that has ended or cannot be read, within plan->max_wait, is passed over. Returns 0
+ * or -errno with `e` set.
  */
 int waits__find_begun(struct waits *w, pid_t pid, struct error *e);
 
@@ -45,6 +45,7 @@ struct waits_totals {
 	uint64_t open;	     /* waits that were open at its end */
 	uint64_t throughout; /* of both, those that are one */
 	uint64_t open_ns;
+	uint64_t stuck;	       /* processes that kept their memory locked: what is open there? */
 	uint64_t preempted_ns; /* threads that could have run, at the end */
 };
 
