@@ -42,10 +42,19 @@ struct generation {
 	struct code_place places[]; /* ascending; each holds a reference to its object */
 };
 
+/* What a process was called before an exec: what was counted then may not have come yet. */
+struct past_name {
+	struct past_name *before;
+	uint32_t last_generation;
+	uint64_t until;
+	char comm[PMP_COMM_LEN];
+};
+
 struct process {
 	UT_hash_handle hh;
 	pid_t pid;
 	char comm[PMP_COMM_LEN];
+	struct past_name *past; /* the latest first */
 	struct objects *objects;
 	struct generation *now;
 	uint64_t look_at; /* 0: no look is due */
@@ -132,8 +141,22 @@ static void drop(struct processes *ps, struct process *p)
 	end(p);
 }
 
+/* Those names that nothing can still come for. */
+static void forget_past(struct process *p, uint64_t settled)
+{
+	struct past_name **at = &p->past, *name;
+
+	while (*at && (*at)->until + RETIRE_NS >= settled)
+		at = &(*at)->before;
+	while ((name = *at)) {
+		*at = name->before;
+		free(name);
+	}
+}
+
 static void free_process(struct processes *ps, struct process *p)
 {
+	forget_past(p, UINT64_MAX);
 	HASH_DEL(ps->all, p);
 	leave_generation(p);
 	objects__free(p->objects);
@@ -513,6 +536,9 @@ static int on_fork(struct processes *ps, const struct pmp_event *event)
 	p = new_process(ps, (pid_t)event->pid);
 	if (!p)
 		return -ENOMEM;
+	/* it has ended already */
+	if (!*p->comm && parent)
+		memcpy(p->comm, parent->comm, sizeof(p->comm));
 	if (g) {
 		g->users++;
 		p->now = g;
@@ -525,6 +551,15 @@ static int on_fork(struct processes *ps, const struct pmp_event *event)
 
 static int on_exec(struct processes *ps, struct process *p)
 {
+	struct past_name *name = calloc(1, sizeof(*name));
+
+	if (!name)
+		return -ENOMEM;
+	memcpy(name->comm, p->comm, sizeof(name->comm));
+	name->last_generation = ps->last_number;
+	name->until = now_ns();
+	name->before = p->past;
+	p->past = name;
 	read_comm(p);
 	if (ps->options.comm && strcmp(p->comm, ps->options.comm)) {
 		drop(ps, p);
@@ -575,6 +610,7 @@ int processes__tick(struct processes *ps, uint64_t now, uint64_t settled)
 	int err;
 
 	HASH_ITER (hh, ps->all, p, next) {
+		forget_past(p, settled);
 		if (p->ended_at && settled > p->ended_at + RETIRE_NS) {
 			free_process(ps, p);
 			continue;
@@ -640,11 +676,19 @@ uint32_t processes__generation(const struct processes *ps, pid_t pid)
 	return p && p->now ? p->now->number : 0;
 }
 
-const char *processes__name(const struct processes *ps, pid_t pid)
+const char *processes__name(const struct processes *ps, pid_t pid, uint32_t generation)
 {
 	const struct process *p = find_process(ps, pid);
+	const char *comm = p ? p->comm : "";
 
-	return p ? p->comm : "";
+	if (!p || !generation)
+		return comm;
+	for (const struct past_name *name = p->past; name; name = name->before) {
+		if (generation > name->last_generation)
+			break;
+		comm = name->comm;
+	}
+	return comm;
 }
 
 size_t processes__alive(const struct processes *ps)
