@@ -80,6 +80,11 @@ struct generation *generations__make(struct generations *gs, const struct code_p
 	return NULL;
 }
 
+uint32_t generations__last(const struct generations *gs)
+{
+	return gs->last_number;
+}
+
 struct generation *generations__find(const struct generations *gs, uint32_t number)
 {
 	struct generation *g;

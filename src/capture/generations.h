@@ -28,6 +28,9 @@ void generations__free(struct generations *gs);
 struct generation *generations__make(struct generations *gs, const struct code_place *places,
 				     size_t n, uint64_t now);
 
+/* The number of the one made last: those to come have higher ones. 0: none has been made. */
+uint32_t generations__last(const struct generations *gs);
+
 /* NULL: there is none of this number any more. */
 struct generation *generations__find(const struct generations *gs, uint32_t number);
 

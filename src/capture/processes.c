@@ -31,10 +31,19 @@
 /* One that could not be read, which may have taken max_wait: not so soon again. */
 #define RETRY_NS (30000 * MS)
 
+/* What a process was called before an exec: what was counted then may not have come yet. */
+struct past_name {
+	struct past_name *before;
+	uint32_t last_generation;
+	uint64_t until;
+	char comm[PMP_COMM_LEN];
+};
+
 struct process {
 	UT_hash_handle hh;
 	pid_t pid;
 	char comm[PMP_COMM_LEN];
+	struct past_name *past; /* the latest first */
 	struct objects *objects;
 	struct generation *now;
 	uint64_t look_at; /* 0: no look is due */
@@ -56,6 +65,7 @@ struct processes {
 	/* the look under way */
 	struct code_place *places;
 	size_t n_places, capacity;
+	char other_comm[PMP_COMM_LEN]; /* of one that is not known */
 };
 
 static uint64_t now_ns(void)
@@ -109,8 +119,22 @@ static void drop(struct processes *ps, struct process *p)
 	end(p);
 }
 
+/* Those names that nothing can still come for. */
+static void forget_past(struct process *p, uint64_t settled)
+{
+	struct past_name **at = &p->past, *name;
+
+	while (*at && (*at)->until + RETIRE_NS >= settled)
+		at = &(*at)->before;
+	while ((name = *at)) {
+		*at = name->before;
+		free(name);
+	}
+}
+
 static void free_process(struct processes *ps, struct process *p)
 {
+	forget_past(p, UINT64_MAX);
 	HASH_DEL(ps->all, p);
 	leave_generation(p);
 	objects__free(p->objects);
@@ -147,13 +171,14 @@ static struct process *find_process(const struct processes *ps, pid_t pid)
 	return p;
 }
 
-static void read_comm(struct process *p)
+/* What cannot be read is left as it was. */
+static void read_comm(pid_t pid, char ret_comm[PMP_COMM_LEN])
 {
 	char path[64], comm[PMP_COMM_LEN + 1] = "";
 	ssize_t n = -1;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)p->pid);
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = read(fd, comm, PMP_COMM_LEN);
@@ -163,8 +188,8 @@ static void read_comm(struct process *p)
 		return;
 	if (comm[n - 1] == '\n')
 		n--;
-	memset(p->comm, 0, sizeof(p->comm));
-	memcpy(p->comm, comm, (size_t)n < sizeof(p->comm) ? (size_t)n : sizeof(p->comm) - 1);
+	memset(ret_comm, 0, PMP_COMM_LEN);
+	memcpy(ret_comm, comm, (size_t)n < PMP_COMM_LEN ? (size_t)n : PMP_COMM_LEN - 1);
 }
 
 static struct process *new_process(struct processes *ps, pid_t pid)
@@ -179,7 +204,7 @@ static struct process *new_process(struct processes *ps, pid_t pid)
 		free(p);
 		return NULL;
 	}
-	read_comm(p);
+	read_comm(p->pid, p->comm);
 	return p;
 }
 
@@ -416,6 +441,9 @@ static int on_fork(struct processes *ps, const struct pmp_event *event)
 	p = new_process(ps, (pid_t)event->pid);
 	if (!p)
 		return -ENOMEM;
+	/* it has ended already */
+	if (!*p->comm && parent)
+		memcpy(p->comm, parent->comm, sizeof(p->comm));
 	p->now = generation__take(g);
 	/* the parent's changed in between, or was not known */
 	if (!g || (parent && parent->now != g))
@@ -425,7 +453,16 @@ static int on_fork(struct processes *ps, const struct pmp_event *event)
 
 static int on_exec(struct processes *ps, struct process *p)
 {
-	read_comm(p);
+	struct past_name *name = calloc(1, sizeof(*name));
+
+	if (!name)
+		return -ENOMEM;
+	memcpy(name->comm, p->comm, sizeof(name->comm));
+	name->last_generation = generations__last(ps->generations);
+	name->until = now_ns();
+	name->before = p->past;
+	p->past = name;
+	read_comm(p->pid, p->comm);
 	if (ps->options.comm && strcmp(p->comm, ps->options.comm)) {
 		drop(ps, p);
 		return 0;
@@ -459,7 +496,7 @@ int processes__news(struct processes *ps, const struct pmp_event *event)
 		return on_exec(ps, p);
 	/* the news that it became another program may have been lost */
 	if (!event->generation)
-		read_comm(p);
+		read_comm(p->pid, p->comm);
 	/* it asked on the ground of what it has been given another of since */
 	if (p->now && event->generation && event->generation != generation__number(p->now))
 		return 0;
@@ -474,6 +511,7 @@ int processes__tick(struct processes *ps, uint64_t now, uint64_t settled)
 	int err;
 
 	HASH_ITER (hh, ps->all, p, next) {
+		forget_past(p, settled);
 		if (p->ended_at && settled > p->ended_at + RETIRE_NS) {
 			free_process(ps, p);
 			continue;
@@ -521,11 +559,25 @@ uint32_t processes__generation(const struct processes *ps, pid_t pid)
 	return p && p->now ? generation__number(p->now) : 0;
 }
 
-const char *processes__name(const struct processes *ps, pid_t pid)
+const char *processes__name(struct processes *ps, pid_t pid, uint32_t generation)
 {
 	const struct process *p = find_process(ps, pid);
+	const char *comm;
 
-	return p ? p->comm : "";
+	if (!p) { /* a thread of the kernel's asks for nothing */
+		*ps->other_comm = '\0';
+		read_comm(pid, ps->other_comm);
+		return ps->other_comm;
+	}
+	comm = p->comm;
+	if (!generation)
+		return comm;
+	for (const struct past_name *name = p->past; name; name = name->before) {
+		if (generation > name->last_generation)
+			break;
+		comm = name->comm;
+	}
+	return comm;
 }
 
 size_t processes__alive(const struct processes *ps)

@@ -61,9 +61,10 @@ int processes__verify(struct processes *ps, pid_t pid, uint32_t generation, uint
 /* The generation that a process has now; 0: none. */
 uint32_t processes__generation(const struct processes *ps, pid_t pid);
 
-/* The name of a process, as the kernel has it (untrusted bytes); "" if it is not known. Borrowed
- * until the next call. */
-const char *processes__name(const struct processes *ps, pid_t pid);
+/* The name of a process, as the kernel has it (untrusted bytes); "" if it is not known. With a
+ * generation (not 0) the name that it had then: an exec changes both. Borrowed until the next
+ * call. */
+const char *processes__name(struct processes *ps, pid_t pid, uint32_t generation);
 
 /* How many are known and have not ended. */
 size_t processes__alive(const struct processes *ps);

@@ -36,6 +36,7 @@ struct thread {
 struct id {
 	UT_hash_handle hh;
 	uint64_t id;
+	uint32_t generation;
 	struct user_stack *stack;
 	struct id *next; /* of the same generation */
 };
@@ -177,6 +178,7 @@ static int remember_id(struct stacks *s, uint64_t number, uint32_t generation,
 	}
 	if (id && ids) {
 		id->id = number;
+		id->generation = generation;
 		id->stack = stack;
 		HASH_ADD(hh, s->ids, id, sizeof(id->id), id);
 		if (id->hh.tbl) {
@@ -290,9 +292,9 @@ int stacks__add_thread(struct stacks *s, const struct pmp_thread_event *event, s
 	return -ENOMEM;
 }
 
-static const char *intern_name(struct stacks *s, pid_t pid)
+static const char *intern_name(struct stacks *s, pid_t pid, uint32_t generation)
 {
-	const char *text = processes__name(s->processes, pid);
+	const char *text = processes__name(s->processes, pid, generation);
 	struct name *name;
 
 	HASH_FIND_STR(s->names, text, name);
@@ -314,7 +316,7 @@ static int find_line_key(struct stacks *s, const struct pmp_count_key *key,
 			 struct line_key *ret_key)
 {
 	struct line_key found = {.runnable = key->runnable};
-	const struct id *id;
+	const struct id *id = NULL;
 
 	if (key->user) {
 		id = find_id(s, key->user);
@@ -334,7 +336,7 @@ static int find_line_key(struct stacks *s, const struct pmp_count_key *key,
 	}
 	if (s->options.by_process) {
 		found.pid = key->pid;
-		found.process = intern_name(s, (pid_t)key->pid);
+		found.process = intern_name(s, (pid_t)key->pid, id ? id->generation : 0);
 		if (!found.process)
 			return -ENOMEM;
 	}
