@@ -227,6 +227,12 @@ for what in none 99 999 offcpu; do
 		"$(ratio "$(median 1 "$dir/tps.$what")" "$(median 1 "$dir/tps.none")")" \
 		"$(paste -sd ' ' "$dir/tps.$what")"
 done
+# noise that lasts longer than an alternation is in both of a pair
+for what in 99 999 offcpu; do
+	paste "$dir/tps.$what" "$dir/tps.none" | awk '{ print $1 / $2 }' >"$dir/pairs"
+	printf '  %-6s of none, each with its own alternation: median %.3f\n' "$what" \
+		"$(median 1 "$dir/pairs")"
+done
 for hz in 99 999; do
 	bound "transactions/s at $hz Hz: medians apart (bound: the spread)" \
 		"$(awk -v a="$(median 1 "$dir/tps.none")" -v b="$(median 1 "$dir/tps.$hz")" \
