@@ -375,6 +375,9 @@ static __noinline pmp_u32 step_by_guess(struct walk *w)
 	w->guessed = 1;
 	if (read_reg(w, REG_RSP, &rsp))
 		return PMP_STATUS_NO_CFI;
+	/* code that is there but in no mapping that is known is new: it may have pushed anything */
+	if (!had_code && !read_word(w->pc, &pc))
+		return PMP_STATUS_IMPLAUSIBLE;
 	if (w->exact && !(rsp & 7) && !read_word(rsp, &pc) && call_before(pc) &&
 	    !find_code(w, pc - 1)) {
 		w->lost |= ~CALLEE_SAVED;

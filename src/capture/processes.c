@@ -65,6 +65,7 @@ struct processes {
 	/* the look under way */
 	struct code_place *places;
 	size_t n_places, capacity;
+	bool stale;		       /* something was mapped anew meanwhile */
 	char other_comm[PMP_COMM_LEN]; /* of one that is not known */
 };
 
@@ -212,6 +213,11 @@ static int add_place(const struct code_place *place, void *arg)
 {
 	struct processes *ps = arg;
 
+	/* what lies there is not what was listed: who meets it asks again */
+	if (place->err == -ESTALE) {
+		ps->stale = true;
+		return 0;
+	}
 	if (ps->n_places == ps->capacity) {
 		size_t capacity = ps->capacity ? ps->capacity * 2 : 64;
 		struct code_place *places = reallocarray(ps->places, capacity, sizeof(*places));
@@ -242,7 +248,7 @@ static int read_maps(void *arg)
 	return errno == ENOENT ? -ESRCH : -errno;
 }
 
-static int read_places(struct processes *ps, struct process *p)
+static int read_places_once(struct processes *ps, struct process *p)
 {
 	pid_t tid = find__live_thread(p->pid);
 	struct reading *r;
@@ -270,6 +276,23 @@ static int read_places(struct processes *ps, struct process *p)
 		objects__forget_old(p->objects);
 	maps__free(r->maps);
 	free(r);
+	return err;
+}
+
+/* A process may load and unload libraries faster than we can look. */
+#define MAX_READS 4
+
+static int read_places(struct processes *ps, struct process *p)
+{
+	int err;
+
+	for (int i = 0; i < MAX_READS; i++) {
+		drop_places(ps);
+		ps->stale = false;
+		err = read_places_once(ps, p);
+		if (err || !ps->stale)
+			break;
+	}
 	return err;
 }
 
@@ -348,7 +371,6 @@ static int look_at(struct processes *ps, struct process *p, bool first)
 	if (p->ended_at)
 		return 0;
 	ps->losses.looks++;
-	drop_places(ps);
 	err = read_places(ps, p);
 	if (err && err != -ESRCH && !p->unreadable) {
 		p->unreadable = true;

@@ -141,7 +141,7 @@ int objects__set_maps(struct objects *o, const struct maps *maps)
 		while (old < o->n && o->places[old].map.start < p->map.start)
 			old++;
 		if (old < o->n && same_place(&o->places[old].map, &p->map)) {
-			p->resolved = o->places[old].resolved;
+			p->resolved = o->places[old].resolved && o->places[old].err != -ESTALE;
 			p->err = o->places[old].err;
 			p->object = o->places[old].object;
 			p->bias = o->places[old].bias;
@@ -409,6 +409,8 @@ static int find_file(struct objects *o, const struct place *place, struct object
 		if (p != place && same_file(&p->map, &place->map))
 			fd = object_file__open_mapped(o->pid, &p->map, &id);
 	}
+	if (fd == -ENOENT) /* unmapped since; what is in memory there now is another's */
+		return -ESTALE;
 	if (fd == -EINVAL || fd == -ESTALE || fd == -EMFILE || fd == -ENFILE)
 		return fd; /* not a regular file; or it is we who cannot open one more */
 	if (fd < 0)
