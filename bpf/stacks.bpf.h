@@ -161,14 +161,19 @@ static __always_inline void walk_by_kernel(struct walk *w, void *ctx)
 	long len = bpf_get_stack(ctx, w->frames, PMP_KERNEL_FRAMES * 8, BPF_F_USER_STACK);
 	pmp_u32 n = len > 0 ? (pmp_u32)len / 8 : 0;
 
-	if (n > PMP_KERNEL_FRAMES)
+	w->event.status = PMP_STATUS_FRAME_POINTERS;
+	/* the kernel does not say whether there were more */
+	if (n >= PMP_KERNEL_FRAMES) {
 		n = PMP_KERNEL_FRAMES;
-	if (n > max_frames)
+		w->event.status = PMP_STATUS_TRUNCATED;
+	}
+	if (n > max_frames) {
 		n = max_frames;
+		w->event.status = PMP_STATUS_TRUNCATED;
+	}
 	w->hash = hash_user_stack(w->hash, n);
 	w->frames[0] |= PMP_FRAME_EXACT;
 	w->event.n = n;
-	w->event.status = n == PMP_KERNEL_FRAMES ? PMP_STATUS_TRUNCATED : PMP_STATUS_FRAME_POINTERS;
 }
 
 static __always_inline void put_user_regs(struct walk *w, const struct pt_regs *r)

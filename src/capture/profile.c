@@ -331,17 +331,18 @@ int profile__run(struct profile *p, const pid_t *pids, size_t n_pids,
 	p->sink = sink;
 	p->epoch = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	self__allow_many_files();
-	self__set_priority(true);
+	self__set_priority(SELF_STARTING);
 	err = add_processes(p, pids, n_pids, e);
 	if (!err)
 		err = start(p, pids, n_pids, e);
+	self__set_priority(SELF_CAPTURING);
 	if (!err) {
 		err = loop(p, interrupted);
 		if (!err)
 			err = finish(p);
 	}
 	/* names can wait */
-	self__set_priority(false);
+	self__set_priority(SELF_AS_STARTED);
 	if (!err && p->plan->format != PLAN_FORMAT_SAMPLES)
 		err = stacks__each(p->stacks, times, hand_out_stack, p);
 	if (err && !(e && e->text))

@@ -2,18 +2,20 @@
 #include "capture/self.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/resource.h>
 
-#define RAISED_NICE -10
-
-void self__set_priority(bool raised)
+void self__set_priority(enum self_priority priority)
 {
+	static const int nice[] = {[SELF_CAPTURING] = -10, [SELF_STARTING] = -20};
+	static bool asked;
 	static int before;
 
-	if (raised)
+	if (!asked)
 		before = getpriority(PRIO_PROCESS, 0);
-	if (setpriority(PRIO_PROCESS, 0, raised ? RAISED_NICE : before))
-		errno = 0;
+	asked = true;
+	setpriority(PRIO_PROCESS, 0, priority == SELF_AS_STARTED ? before : nice[priority]);
+	errno = 0;
 }
 
 void self__allow_many_files(void)

@@ -5,11 +5,16 @@
 #ifndef PMP_SELF_H
 #define PMP_SELF_H
 
-#include <stdbool.h>
+enum self_priority {
+	SELF_AS_STARTED,
+	/* to read a server that keeps all CPUs busy at one moment, not over a second in which its
+	 * threads run on between; and not to be late for what the kernel hands over */
+	SELF_CAPTURING,
+	/* for some 70 ms of CPU time: a capture is to begin when it is asked for */
+	SELF_STARTING,
+};
 
-/* To read a server that keeps all CPUs busy at one moment, not over a second in which its threads
- * run on between; and not to be late for what the kernel hands over. */
-void self__set_priority(bool raised);
+void self__set_priority(enum self_priority priority);
 
 /* Each object of each process keeps a file open. */
 void self__allow_many_files(void);

@@ -54,7 +54,7 @@ struct session *session__new(const struct plan *plan, struct error *e)
 		errno = ENOMEM;
 		return NULL;
 	}
-	self__set_priority(true);
+	self__set_priority(SELF_CAPTURING);
 	self__allow_many_files();
 	s->tasks = tasks__new(&options, e);
 	if (!s->tasks) {

@@ -154,6 +154,9 @@ in_vfork='vfork[^,]*,stuck_in_vfork,stayer,start_thread'
 	whole_run "$on_mutex" 2
 	whole_run "$in_vfork" 2
 	whole_run '(^|,)preempted,stayer,start_thread' 2 2
+	# reported apart: it did not wait for anything but a CPU
+	[ "$(lines_total out '^\[preempted\],.*preempted,stayer,')" -eq "$(lines_total out ',preempted,stayer,')" ]
+	[ "$(lines_total out '^\[preempted\],.*stuck_')" -eq 0 ]
 	look_on 2 --state uninterruptible,runnable
 	whole_run "$in_vfork" 2
 	whole_run '(^|,)preempted,stayer,start_thread' 2 2

@@ -84,6 +84,11 @@ shows() {
 	done
 	[ "$one" -gt 0 ]
 	tail -n +2 out | no_line -vE "spin|^ *[0-9]+ .*,($fixture_pid|$other)"
+	# the kernel's threads have names, too
+	"$pmp" --mode=offcpu -a --state all --by-process --duration 2 >out 2>err
+	cat out
+	[ "$(lines_total out ',ret_from_fork(_asm)?,[0-9]+,[^,]*$')" -gt 0 ]
+	no_line -E ',ret_from_fork(_asm)?,[0-9]+,[?]{2}$' out
 }
 
 @test "--comm takes those that start during the run, too" {
@@ -223,6 +228,11 @@ shows() {
 	[ "$(lines_total out)" -ge 20 ]
 	wrong=$(($(lines_total out) - $(lines_marked out) - $(lines_total out "^((spin_leaf,)?use,)?with_vla,$thread_end\$") - $(lines_total out "^$thread_end\$")))
 	[ "$wrong" -eq 0 ]
+	stop_fixture
+	start_fixture spin_fp chain
+	"$pmp" --mode=cpu -p "$fixture_pid" -F 499 --duration 1 --unwind=fp --no-kernel --max-frames 3 >out 2>err
+	cat out err
+	shows '^spin_forever,(chain_1,)?chain_[23],(chain_[34],)?\[truncated\]$'
 }
 
 @test "a process that ends during the run: what was seen of it is printed, with its names" {
