@@ -274,8 +274,8 @@ shows() {
 		stack="$stack,${side}_$k"
 	done
 	[ "$(lines_total out "^$stack,walk,start_thread")" -ge $((total / 2)) ]
-	# each starts somewhere on the way, and leaves nothing out from there
-	awk '/^ *[0-9]+ / && $0 !~ /\]$/ {
+	# each starts somewhere on the way, and leaves nothing out from there; now and then it prints
+	awk '/^ *[0-9]+ / && $0 !~ /\]$/ && $0 !~ /,fflush[(]libc.so.6[)],walk,start_thread/ {
 			sub(/^ *[0-9]+ /, "")
 			frames = split($0, frame, ",")
 			at = frame[1] == "stay" ? 2 : 1
@@ -339,7 +339,7 @@ kernel_ids() {
 	echo "$left"
 	[ -z "$left" ]
 	grep -q "^TracerPid:	0" "/proc/$fixture_pid/status"
-	find . -mindepth 1 -not -name 'fixture.*' -not -path './other*' -printf '%P\n' | sort >files
+	find . -mindepth 1 -not -name files -not -name 'fixture.*' -not -path './other*' -printf '%P\n' | sort >files
 	printf 'err\nids\nnow\nout\nseen\n' | diff - files
 }
 
