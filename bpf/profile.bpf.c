@@ -71,8 +71,9 @@ static __always_inline int take_user_stack(struct walk *w, void *ctx, struct tas
 
 	if ((flags & PF_KTHREAD) || !BPF_CORE_READ(task, mm))
 		return 0;
-	if ((w->cs & 3) != 3)
-		return 0; /* a thread of the kernel's in a process of the user's (io_uring) */
+	/* a thread of the kernel's in a process of the user's (io_uring) */
+	if ((w->cs & 3) != 3 || (!w->pc && !w->regs[REG_RSP]))
+		return 0;
 	w->first_mapping = p->first_mapping;
 	w->n_mappings = p->n_mappings;
 	w->generation = p->generation;

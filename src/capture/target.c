@@ -179,14 +179,18 @@ enum stack_end target__unwind(struct target *t, const struct task_record *record
 	struct unwind_space space = {.read_word = read_word, .find_code = find_code, .arg = t};
 	struct unwind_regs regs = {.known = (1u << CFI_N_REGS) - 1};
 	enum stack_end end;
+	bool no_stack;
 
 	_Static_assert(CFI_N_REGS == PMP_N_REGS, "both number registers as DWARF does");
 	memcpy(regs.value, task->regs, sizeof(regs.value));
-	if (task->cs != CS_64_BIT) {
+	/* a thread that the kernel made for itself in the process (io_uring's workers) has no user
+	 * stack: gdb shows this one frame, too */
+	no_stack = !regs.value[CFI_RA] && !regs.value[CFI_RSP];
+	if (task->cs != CS_64_BIT || no_stack) {
 		ret_frames[0] = (struct raw_frame){.pc = regs.value[CFI_RA], .exact = true};
 		*ret_n = 1;
 		*ret_live = false;
-		return STACK_BROKEN;
+		return no_stack ? STACK_WHOLE : STACK_BROKEN;
 	}
 	stack_memory__start(t->memory, task->regs[CFI_RSP] & ~(uint64_t)7, record->stack,
 			    task->stack_len);
