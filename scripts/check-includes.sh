@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks that includes go one way: base <- model <- every other folder; besides,
-# sym -> proc; capture -> proc, unwind and bpf/abi.h; unwind -> bpf/abi.h. main.c sees everything.
+# sym -> proc and dwarf; capture -> proc, unwind and bpf/abi.h; unwind -> bpf/abi.h. main.c sees everything.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ may() {
 	*:base) return 0 ;;
 	model:*) return 1 ;;
 	*:model) return 0 ;;
-	sym:proc | capture:proc | capture:unwind | capture:bpf | unwind:bpf) return 0 ;;
+	sym:proc | sym:dwarf | capture:proc | capture:unwind | capture:bpf | unwind:bpf) return 0 ;;
 	esac
 	return 1
 }

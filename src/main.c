@@ -69,10 +69,7 @@ static int finish_capture(struct pipeline *p, const struct plan *plan,
 	*e = first;
 	if (err != -ETIMEDOUT) /* then it is being written to still */
 		session__print_losses(session);
-	if (pipeline__kernel_hidden(p))
-		fprintf(stderr, "bpf-pmp: kernel names are hidden (kernel.kptr_restrict): kernel "
-				"frames are "
-				"shown as ??\n");
+	pipeline__print_gaps(p);
 	if (interrupted)
 		fprintf(stderr, "bpf-pmp: ended after %zu snapshots; these are printed\n",
 			losses->snapshots);
@@ -130,10 +127,7 @@ static int describe_profile(struct profile *profile, const struct pipeline *p)
 	if (!err)
 		fputs(text.data ? text.data : "", stderr);
 	strbuf__free(&text);
-	if (pipeline__kernel_hidden(p))
-		fputs("bpf-pmp: kernel names are hidden (kernel.kptr_restrict): kernel frames are "
-		      "shown as ??\n",
-		      stderr);
+	pipeline__print_gaps(p);
 	return err;
 }
 

@@ -85,6 +85,10 @@ static int start_reading(struct pipeline *p, enum input_format format)
 struct pipeline *pipeline__new(const struct plan *plan, struct error *e)
 {
 	const struct symbolizer_options options = {
+		.names = {.debug_dir = plan->debug_dir,
+			  .no_lines = plan->no_lines || plan->readnever,
+			  .no_inlines = plan->no_inlines || plan->readnever,
+			  .no_drop = plan->no_drop},
 		.annotate = plan->annotate,
 		.by_process = plan->by_process,
 		.off_cpu = plan->mode == PLAN_MODE_OFFCPU,
@@ -404,7 +408,17 @@ int pipeline__report(struct pipeline *p, const time_t *began)
 	return err;
 }
 
-bool pipeline__kernel_hidden(const struct pipeline *p)
+void pipeline__print_gaps(const struct pipeline *p)
 {
-	return !symbolizer__kernel_names(p->symbolizer);
+	unsigned int given_up = symbolizer__given_up(p->symbolizer);
+
+	if (!symbolizer__kernel_names(p->symbolizer))
+		fputs("bpf-pmp: kernel names are hidden (kernel.kptr_restrict): kernel frames are "
+		      "shown as ??\n",
+		      stderr);
+	if (given_up)
+		fprintf(stderr,
+			"bpf-pmp: the debug information of %u file%s could not be read (damaged, "
+			"or it took too long): source lines and inlined functions are missing\n",
+			given_up, given_up == 1 ? "" : "s");
 }

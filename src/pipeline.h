@@ -33,7 +33,8 @@ int pipeline__sample(void *pipeline, const struct raw_sample *sample, unsigned i
 /* A sampler's stack with its count, a sample as it comes, and whether a thread is wanted; fit
  * struct profile_sink. */
 int pipeline__stack(void *pipeline, const struct raw_sample *sample);
-int pipeline__tick(void *pipeline, const struct profile_tick *tick, const struct raw_sample *sample);
+int pipeline__tick(void *pipeline, const struct profile_tick *tick,
+		   const struct raw_sample *sample);
 bool pipeline__wants(void *pipeline, const struct raw_sample *thread);
 
 /* Text of a trace in gdb's form, from a tracer: it is kept, too; fits tracer_text_fn. */
@@ -49,7 +50,7 @@ int pipeline__files(struct pipeline *p, bool *ret_missing);
 /* Print it all. `began` is for the date line; NULL: there is none. */
 int pipeline__report(struct pipeline *p, const time_t *began);
 
-/* Whether names of the kernel were hidden from us. */
-bool pipeline__kernel_hidden(const struct pipeline *p);
+/* Say on standard error which names could not be had. */
+void pipeline__print_gaps(const struct pipeline *p);
 
 #endif

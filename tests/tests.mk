@@ -86,4 +86,4 @@ tools: $(TOOLS)
 $(B)/tests/tools/%: tests/tools/%.c $(B)/libpmp.a
 	@mkdir -p $(@D)
 	$(say) TOOL $@
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -MMD -MP -MF $@.d -o $@ $< $(B)/libpmp.a $(LIBS) -ldw
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(HARDEN) -MMD -MP -MF $@.d -o $@ $< $(B)/libpmp.a $(LIBS)

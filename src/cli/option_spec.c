@@ -250,30 +250,6 @@ static int set_state(struct plan *plan, const char *value, struct error *e)
 	return 0;
 }
 
-static int set_annotate(struct plan *plan, const char *value, struct error *e)
-{
-	plan->annotate = true;
-	return 0;
-}
-
-static int set_by_process(struct plan *plan, const char *value, struct error *e)
-{
-	plan->by_process = true;
-	return 0;
-}
-
-static int set_percent(struct plan *plan, const char *value, struct error *e)
-{
-	plan->percent = true;
-	return 0;
-}
-
-static int set_functions(struct plan *plan, const char *value, struct error *e)
-{
-	plan->functions = true;
-	return 0;
-}
-
 static int set_top(struct plan *plan, const char *value, struct error *e)
 {
 	long n = 0;
@@ -281,12 +257,6 @@ static int set_top(struct plan *plan, const char *value, struct error *e)
 
 	plan->top = (size_t)n;
 	return err;
-}
-
-static int set_stacks(struct plan *plan, const char *value, struct error *e)
-{
-	plan->stacks = true;
-	return 0;
 }
 
 static int set_kernel(struct plan *plan, const char *value, struct error *e)
@@ -313,12 +283,6 @@ static int set_max_frames(struct plan *plan, const char *value, struct error *e)
 static int set_max_wait(struct plan *plan, const char *value, struct error *e)
 {
 	return number__seconds("--max-wait", value, 0.001, &plan->max_wait, e);
-}
-
-static int set_plain(struct plan *plan, const char *value, struct error *e)
-{
-	plan->plain_iterator = true;
-	return 0;
 }
 
 /* bpf, gdb, eu or pteu. */
@@ -356,6 +320,14 @@ static int set_dumper(struct plan *plan, const char *value, struct error *e)
 	return 0;
 }
 
+static int set_debug_dir(struct plan *plan, const char *value, struct error *e)
+{
+	if (!*value)
+		return error__set(e, EINVAL, "--debug-dir takes the name of a folder, not ''");
+	plan->debug_dir = value;
+	return 0;
+}
+
 static int set_input(struct plan *plan, const char *value, struct error *e)
 {
 	plan->input = value;
@@ -365,18 +337,6 @@ static int set_input(struct plan *plan, const char *value, struct error *e)
 static int set_timeout(struct plan *plan, const char *value, struct error *e)
 {
 	return number__seconds("--timeout", value, 0, &plan->timeout, e);
-}
-
-static int set_readnever(struct plan *plan, const char *value, struct error *e)
-{
-	plan->readnever = true;
-	return 0;
-}
-
-static int set_verbose(struct plan *plan, const char *value, struct error *e)
-{
-	plan->verbose = true;
-	return 0;
 }
 
 static int set_check(struct plan *plan, const char *value, struct error *e)
@@ -405,106 +365,122 @@ static int set_version(struct plan *plan, const char *value, struct error *e)
 
 #define FOR_SAMPLERS (FOR_CPU | FOR_OFFCPU)
 
+/* Without a set(): the bool that it sets. */
+#define FLAG(field) offsetof(struct plan, field)
+
 const struct option_spec option_specs[] = {
-	{0, NULL, NULL, "Which process:", NULL, 0},
-	{'p', "pid", "PID,...", "this one, or these", set_pid, FOR_ALL},
+	{0, NULL, NULL, "Which process:", NULL, 0, 0},
+	{'p', "pid", "PID,...", "this one, or these", set_pid, FOR_ALL, 0},
 	{'b', "binary", "NAME",
 	 "the one whose executable or command is exactly NAME\n(default: mysqld, else mariadbd)",
-	 set_binary, FOR_ALL},
-	{0, "comm", "NAME", "every one whose command is exactly NAME", set_comm, FOR_ALL},
+	 set_binary, FOR_ALL, 0},
+	{0, "comm", "NAME", "every one whose command is exactly NAME", set_comm, FOR_ALL, 0},
 	{'a', "all", NULL, "the whole machine (only with --mode=cpu and --mode=offcpu)", set_all,
-	 FOR_SAMPLERS},
-	{0, NULL, NULL, "What to capture:", NULL, 0},
+	 FOR_SAMPLERS, 0},
+	{0, NULL, NULL, "What to capture:", NULL, 0, 0},
 	{0, "mode", "MODE",
 	 "threads: what is every thread doing right now? (default)\n"
 	 "cpu: where does CPU time go? Counts are samples.\n"
 	 "offcpu: what do threads wait for? Counts are microseconds.",
-	 set_mode, FOR_ALL},
+	 set_mode, FOR_ALL, 0},
 	{0, "kernel", NULL,
 	 "kernel frames too, before the user frames (the default, but for\n--mode=threads)",
-	 set_kernel, FOR_ALL},
+	 set_kernel, FOR_ALL, 0},
 	{0, "no-kernel", NULL, "no kernel frames (the default with --mode=threads)", set_no_kernel,
-	 FOR_ALL},
+	 FOR_ALL, 0},
 	{0, "max-frames", "N", "user frames per stack (default 4096; profiles keep 512 at most)",
-	 set_max_frames, FOR_ALL},
+	 set_max_frames, FOR_ALL, 0},
 	{0, "max-wait", "SECONDS",
-	 "give up if the process' memory stays locked so long (default 5)", set_max_wait, FOR_ALL},
-	{0, NULL, NULL, "How to take the threads (--mode=threads):", NULL, 0},
+	 "give up if the process' memory stays locked so long (default 5)", set_max_wait, FOR_ALL,
+	 0},
+	{0, NULL, NULL, "How to take the threads (--mode=threads):", NULL, 0, 0},
 	{'i', "iterations", "N", "so many snapshots, counted together (default 1)", set_iterations,
-	 FOR_THREADS},
+	 FOR_THREADS, 0},
 	{'s', "interval", "SECONDS", "pause between two of them (default 0; 0.5 will do)",
-	 set_interval, FOR_THREADS},
+	 set_interval, FOR_THREADS, 0},
 	{'k', "save-samples", "FILE",
 	 "append every stack to FILE as gdb would print it; what is printed\nis then all of FILE",
-	 set_save_samples, FOR_THREADS},
+	 set_save_samples, FOR_THREADS, 0},
 	{0, "tracer", "TRACER",
 	 "bpf (default); gdb, eu (eu-stack) or pteu (pt-eustack-resolver):\nthese stop the process",
-	 set_tracer, FOR_THREADS},
+	 set_tracer, FOR_THREADS, 0},
 	{0, "timeout", "SECONDS", "end gdb or eu-stack after so long (default 0: never)",
-	 set_timeout, FOR_THREADS},
-	{0, "readnever", NULL, "gdb is not to read debug information", set_readnever, FOR_THREADS},
-	{0, "plain-iterator", NULL, "read memory as on kernels before 5.18 (for tests)", set_plain,
-	 FOR_THREADS},
-	{0, NULL, NULL, "For how long, and how (--mode=cpu, --mode=offcpu):", NULL, 0},
+	 set_timeout, FOR_THREADS, 0},
+	{0, "readnever", NULL, "debug information is not read, by gdb or by us", NULL, FOR_THREADS,
+	 FLAG(readnever)},
+	{0, "plain-iterator", NULL, "read memory as on kernels before 5.18 (for tests)", NULL,
+	 FOR_THREADS, FLAG(plain_iterator)},
+	{0, NULL, NULL, "For how long, and how (--mode=cpu, --mode=offcpu):", NULL, 0, 0},
 	{0, "duration", "SECONDS",
 	 "for so long (default 10); Ctrl-C ends it early, and what there is\nis printed",
-	 set_duration, FOR_SAMPLERS},
+	 set_duration, FOR_SAMPLERS, 0},
 	{0, "unwind", "HOW",
 	 "eh_frame (default), or fp: by frame pointers, quicker, but code\n"
 	 "built without them is lost",
-	 set_unwind, FOR_SAMPLERS},
-	{0, NULL, NULL, "How to sample (--mode=cpu):", NULL, 0},
+	 set_unwind, FOR_SAMPLERS, 0},
+	{0, NULL, NULL, "How to sample (--mode=cpu):", NULL, 0, 0},
 	{'F', "frequency", "HZ", "so many samples a second on each CPU (default 99)", set_frequency,
-	 FOR_CPU},
+	 FOR_CPU, 0},
 	{0, "event", "NAME", "an event of the CPU or the kernel (default cpu-clock)", set_event,
-	 FOR_CPU},
-	{0, "count", "N", "a sample every N of these events, instead of -F", set_count, FOR_CPU},
-	{0, NULL, NULL, "Off-CPU (--mode=offcpu):", NULL, 0},
+	 FOR_CPU, 0},
+	{0, "count", "N", "a sample every N of these events, instead of -F", set_count, FOR_CPU, 0},
+	{0, NULL, NULL, "Off-CPU (--mode=offcpu):", NULL, 0, 0},
 	{0, "min-us", "N", "only waits of at least N microseconds (default 0: all)", set_min_us,
-	 FOR_OFFCPU},
+	 FOR_OFFCPU, 0},
 	{0, "max-us", "N", "only waits of at most N microseconds (default 0: all)", set_max_us,
-	 FOR_OFFCPU},
+	 FOR_OFFCPU, 0},
 	{0, "state", "A,B,...",
 	 "interruptible (sleeps), uninterruptible (mostly disks), runnable\n"
 	 "(waits for a CPU), or all (default: the first two)",
-	 set_state, FOR_OFFCPU},
-	{0, NULL, NULL, "What to read, with FILES:", NULL, 0},
+	 set_state, FOR_OFFCPU, 0},
+	{0, NULL, NULL, "What to read, with FILES:", NULL, 0, 0},
 	{'d', "dumper", "TRACER",
 	 "who made the trace: gdb (default), eu or pteu; without FILES, who is\nto make it",
-	 set_dumper, FOR_THREADS},
+	 set_dumper, FOR_THREADS, 0},
 	{0, "input", "FORMAT", "gdb, eu, bpftrace, bcc, perf, folded or pmp (default: by its form)",
-	 set_input, FOR_THREADS},
-	{0, NULL, NULL, "What to print:", NULL, 0},
+	 set_input, FOR_THREADS, 0},
+	{0, NULL, NULL, "What to print:", NULL, 0, 0},
 	{'l', "lines", "N", "only the innermost N frames of each stack (default 0: all)", set_lines,
-	 FOR_ALL},
+	 FOR_ALL, 0},
 	{'t', "tids", "A,B,...",
 	 "only threads whose id or name matches one of these regular\nexpressions", set_tids,
-	 FOR_ALL},
-	{0, "top", "N", "only the first N lines (default 0: all)", set_top, FOR_ALL},
-	{0, "percent", NULL, "shares of the whole in place of counts", set_percent, FOR_ALL},
+	 FOR_ALL, 0},
+	{0, "top", "N", "only the first N lines (default 0: all)", set_top, FOR_ALL, 0},
+	{0, "percent", NULL, "shares of the whole in place of counts", NULL, FOR_ALL,
+	 FLAG(percent)},
 	{0, "functions", NULL,
 	 "each function's share, itself and with what it calls, in place\n"
 	 "of stacks",
-	 set_functions, FOR_ALL},
-	{0, "by-process", NULL, "command and PID as the two outermost frames", set_by_process,
-	 FOR_ALL},
-	{0, "annotate", NULL, "mark kernel frames: schedule_[k]", set_annotate, FOR_ALL},
+	 NULL, FOR_ALL, FLAG(functions)},
+	{0, "by-process", NULL, "command and PID as the two outermost frames", NULL, FOR_ALL,
+	 FLAG(by_process)},
+	{0, "no-lines", NULL, "no source lines: f(a.cc:12) is f(a.so)", NULL, FOR_ALL,
+	 FLAG(no_lines)},
+	{0, "no-inlines", NULL,
+	 "no inlined functions; with --no-lines, debug information is not\nread", NULL, FOR_ALL,
+	 FLAG(no_inlines)},
+	{0, "annotate", NULL, "mark kernel frames: schedule_[k]", NULL, FOR_ALL, FLAG(annotate)},
 	{0, "format", "FORMAT",
 	 "pmp (default); folded: outermost;...;innermost COUNT; samples: a\n"
 	 "line for each sample (only with --mode=cpu)",
-	 set_format, FOR_ALL},
-	{0, "stacks", NULL, "with --format=samples: each sample's stack, too", set_stacks, FOR_CPU},
-	{'o', "output", "FILE", "write to FILE instead of standard output", set_output, FOR_ALL},
+	 set_format, FOR_ALL, 0},
+	{0, "stacks", NULL, "with --format=samples: each sample's stack, too", NULL, FOR_CPU,
+	 FLAG(stacks)},
+	{'o', "output", "FILE", "write to FILE instead of standard output", set_output, FOR_ALL, 0},
 	{'v', "verbose", NULL,
-	 "say what was counted, and how each thread was read, on standard\nerror", set_verbose,
-	 FOR_ALL},
-	{0, NULL, NULL, "Other:", NULL, 0},
+	 "say what was counted, and how each thread was read, on standard\nerror", NULL, FOR_ALL,
+	 FLAG(verbose)},
+	{0, NULL, NULL, "Other:", NULL, 0, 0},
+	{0, "debug-dir", "FOLDER", "where debug files are (default /usr/lib/debug)", set_debug_dir,
+	 FOR_ALL, 0},
+	{0, "no-drop", NULL, "what reads debug information keeps all privileges (for tests)", NULL,
+	 FOR_ALL, FLAG(no_drop)},
 	{0, "config", "A,B,...", "as the first option: read these files instead of pt-pmp's own",
-	 set_config, FOR_ALL},
+	 set_config, FOR_ALL, 0},
 	{0, "check", NULL, "say what this kernel and this user allow, and what to do", set_check,
-	 FOR_ALL},
-	{'h', "help", NULL, "this text", set_help, FOR_ALL},
-	{0, "version", NULL, "the version", set_version, FOR_ALL},
+	 FOR_ALL, 0},
+	{'h', "help", NULL, "this text", set_help, FOR_ALL, 0},
+	{0, "version", NULL, "the version", set_version, FOR_ALL, 0},
 };
 
 const size_t n_option_specs = sizeof(option_specs) / sizeof(option_specs[0]);

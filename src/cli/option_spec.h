@@ -26,6 +26,7 @@ struct option_spec {
 	const char *help;
 	int (*set)(struct plan *plan, const char *value, struct error *e);
 	unsigned int modes; /* those that it says something to */
+	size_t flag;	    /* without set(): offset of the bool in the plan that it sets */
 };
 
 extern const struct option_spec option_specs[];

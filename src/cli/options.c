@@ -145,7 +145,10 @@ static int apply(struct parse *p, const struct option_spec *o, const char *value
 	if (replace_pids && is(o, "pid"))
 		p->plan.n_pids = 0;
 	p->given |= bit_of(o);
-	return o->set(&p->plan, value, e);
+	if (o->set)
+		return o->set(&p->plan, value, e);
+	*(bool *)((char *)&p->plan + o->flag) = true;
+	return 0;
 }
 
 /* What the file for all tools may set: in it, --all and --count are another tool's. */

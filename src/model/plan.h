@@ -48,7 +48,7 @@ struct plan {
 	bool target_given;	 /* any of the options that name a process */
 	enum plan_tracer tracer; /* who captures */
 	double timeout;		 /* seconds that another tracer may take; 0: for ever */
-	bool readnever;		 /* gdb is not to read debug information */
+	bool readnever;		 /* debug information is not to be read, by gdb or by us */
 
 	unsigned int iterations; /* at least 1 */
 	double interval;	 /* seconds between iterations, at least 0 */
@@ -70,6 +70,11 @@ struct plan {
 	/* offcpu: waits of so many microseconds, and of these states alone */
 	uint64_t min_us, max_us; /* 0: no limit */
 	unsigned int states;	 /* PLAN_STATE_... */
+
+	const char *debug_dir; /* of separate debug files; NULL: /usr/lib/debug */
+	bool no_lines;	       /* no source lines; with no_inlines: DWARF is not read */
+	bool no_inlines;       /* no inlined functions */
+	bool no_drop;	       /* keep all privileges to the end */
 
 	size_t lines;	  /* frames per stack that are printed; 0: all */
 	const char *tids; /* comma-separated regular expressions; NULL: every thread */

@@ -2,6 +2,7 @@
 #include "proc/elf_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,25 @@ struct elf_file {
 uint64_t elf_file__size(const struct elf_file *f)
 {
 	return f->size;
+}
+
+int elf_file__dup(const struct elf_file *f)
+{
+	int fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 3);
+
+	return fd < 0 ? -errno : fd;
+}
+
+bool elf_file__has_debug_info(const struct elf_file *f)
+{
+	for (size_t i = 0; i < f->n_sections; i++) {
+		const struct elf_section *s = &f->sections[i];
+
+		if (s->shdr.sh_type != SHT_NOBITS && s->shdr.sh_size &&
+		    (!strcmp(s->name, ".debug_info") || !strcmp(s->name, ".zdebug_info")))
+			return true;
+	}
+	return false;
 }
 
 int elf_file__read(const struct elf_file *f, uint64_t offset, void *ret_bytes, size_t len)
@@ -94,7 +114,7 @@ static int read_header(struct elf_file *f)
 		return err;
 	if (memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64 ||
 	    h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_machine != EM_X86_64 ||
-	    (h->e_type != ET_EXEC && h->e_type != ET_DYN))
+	    (h->e_type != ET_EXEC && h->e_type != ET_DYN && h->e_type != ET_REL))
 		return -EINVAL;
 	if (!h->e_phnum)
 		return 0;

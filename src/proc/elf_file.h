@@ -8,6 +8,7 @@
 #define PMP_ELF_FILE_H
 
 #include <libelf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,7 +28,8 @@ struct elf_range {
 
 /*
  * NULL with errno: EINVAL if this is no 64-bit little-endian x86-64 program, library or debug
- * file, ENOMEM, EIO. `fd` is taken over, also on failure; it has to be a regular file.
+ * file (what dwz moves out of several is an ET_REL), ENOMEM, EIO. `fd` is taken over, also on
+ * failure; it has to be a regular file.
  */
 struct elf_file *elf_file__from_fd(int fd);
 
@@ -38,6 +40,12 @@ void elf_file__free(struct elf_file *f);
 
 /* Of the file as it was when it was opened. */
 uint64_t elf_file__size(const struct elf_file *f);
+
+/* The file once more, for the caller to close; -EBADF: it is in memory. */
+int elf_file__dup(const struct elf_file *f);
+
+/* Whether there is DWARF in it (.debug_info). */
+bool elf_file__has_debug_info(const struct elf_file *f);
 
 /* All of [offset, offset + len) or nothing. Returns 0, -EINVAL (not within the file) or -EIO. */
 int elf_file__read(const struct elf_file *f, uint64_t offset, void *ret_bytes, size_t len);

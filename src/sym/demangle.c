@@ -29,9 +29,8 @@ static void append(const char *piece, size_t len, void *arg)
 	strbuf__append(out->text, piece, len);
 }
 
-static int run(const char *mangled, struct strbuf *text)
+static int run(const char *mangled, int flags, struct strbuf *text)
 {
-	const int flags = DMGL_PARAMS | DMGL_ANSI | DMGL_VERBOSE; /* as gdb */
 	struct output out = {.text = text, .start = text->len};
 
 	if (setjmp(out.too_long))
@@ -152,7 +151,7 @@ int demangle(const char *name, struct strbuf *ret_text)
 	if (!mangled)
 		return -ENOMEM;
 	strbuf__append(ret_text, name, prefix);
-	err = run(mangled, ret_text);
+	err = run(mangled, DMGL_PARAMS | DMGL_ANSI | DMGL_VERBOSE, ret_text);
 	if (!err)
 		strbuf__append_str(ret_text, name + prefix + len);
 	else if (err == -ENOENT) {
@@ -167,5 +166,61 @@ int demangle(const char *name, struct strbuf *ret_text)
 			ret_text->data[start] = '\0';
 	}
 	free(mangled);
+	return err;
+}
+
+/* What may stand behind the parameters. */
+static size_t without_qualifiers(const char *name, size_t len)
+{
+	static const char *const qualifiers[] = {" const", " volatile", " &", " &&", "&", "&&"};
+	bool more = true;
+
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < sizeof(qualifiers) / sizeof(qualifiers[0]); i++) {
+			if (!ends_with(name, len, qualifiers[i]))
+				continue;
+			len -= strlen(qualifiers[i]);
+			more = true;
+		}
+	}
+	return len;
+}
+
+/* Where the last pair of parentheses starts, if nothing but qualifiers follows it; else `len`. */
+static size_t without_parameters(const char *name, size_t len)
+{
+	size_t end = without_qualifiers(name, len), depth = 0;
+
+	if (memchr(name, '$', len) || memchr(name, '{', len))
+		return len;
+	if (!end || name[end - 1] != ')')
+		return len;
+	while (end-- > 0) {
+		depth += name[end] == ')';
+		depth -= name[end] == '(';
+		if (!depth)
+			return end ? end : len;
+	}
+	return len;
+}
+
+int demangle_function(const char *name, struct strbuf *ret_text)
+{
+	size_t start = ret_text->len;
+	int err;
+
+	if (strnlen(name, MAX_MANGLED) == MAX_MANGLED)
+		return -E2BIG;
+	err = run(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP, ret_text);
+	if (!err && ret_text->failed)
+		err = -ENOMEM;
+	if (!err)
+		ret_text->len = start +
+				without_parameters(ret_text->data + start, ret_text->len - start);
+	else
+		ret_text->len = start;
+	if (ret_text->data)
+		ret_text->data[ret_text->len] = '\0';
 	return err;
 }

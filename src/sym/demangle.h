@@ -18,4 +18,9 @@
  */
 int demangle(const char *name, struct strbuf *ret_text);
 
+/* The same of a function's linkage name from DWARF: gdb shows neither return type nor parameters
+ * there (cp_remove_params in its cp-support.c), unless its parser cannot read the name, which is
+ * so with what compilers call lambdas; and it does not try Ada. */
+int demangle_function(const char *name, struct strbuf *ret_text);
+
 #endif

@@ -7,18 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "base/strbuf.h"
-#include "proc/object.h"
-#include "sym/debugfile.h"
-#include "sym/demangle.h"
-#include "sym/elfsym.h"
+#include "sym/code_names.h"
 #include "sym/ksyms.h"
 
+#define FIRST_CAPACITY 64
+
 struct symbolizer {
-	char *debug_dir;
+	struct code_names *names;
 	bool annotate, by_process, off_cpu;
 	uint64_t sched_start, sched_end; /* the scheduler's own code; 0: not known */
 	bool ksyms_tried;
@@ -26,41 +22,30 @@ struct symbolizer {
 	struct strbuf text;
 	size_t *ends; /* of the header and of each frame in `text` */
 	struct text *frames;
-	size_t capacity;
-};
-
-/* A symbol's name as it is printed, found by the address of its raw name. */
-struct printed {
-	const char *raw;
-	UT_hash_handle hh;
-	char text[];
-};
-
-/* What an object's slot holds. */
-struct names {
-	struct elfsym *symbols;
-	struct printed *printed;
+	size_t n, capacity; /* frames in `text`; room for that many and one more end */
 };
 
 struct symbolizer *symbolizer__new(const struct symbolizer_options *options)
 {
+	static const struct symbolizer_options defaults;
 	struct symbolizer *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return NULL;
 	if (!options)
-		return s;
+		options = &defaults;
 	s->annotate = options->annotate;
 	s->by_process = options->by_process;
 	s->off_cpu = options->off_cpu;
-	if (options->debug_dir) {
-		s->debug_dir = strdup(options->debug_dir);
-		if (!s->debug_dir) {
-			free(s);
-			return NULL;
-		}
-	}
-	return s;
+	s->names = code_names__new(&options->names);
+	s->capacity = FIRST_CAPACITY;
+	s->ends = calloc(s->capacity, sizeof(*s->ends));
+	s->frames = calloc(s->capacity, sizeof(*s->frames));
+	if (s->names && s->ends && s->frames)
+		return s;
+	symbolizer__free(s);
+	errno = ENOMEM;
+	return NULL;
 }
 
 void symbolizer__free(struct symbolizer *s)
@@ -71,126 +56,101 @@ void symbolizer__free(struct symbolizer *s)
 	strbuf__free(&s->text);
 	free(s->ends);
 	free(s->frames);
-	free(s->debug_dir);
+	code_names__free(s->names);
 	free(s);
 }
 
-static void names_free(void *data)
+/* The frame that was appended is complete. */
+static void end_frame(struct symbolizer *s)
 {
-	struct names *names = data;
-	struct printed *p, *next;
+	if (s->n + 1 == s->capacity) {
+		size_t capacity = s->capacity * 2;
+		size_t *ends = reallocarray(s->ends, capacity, sizeof(*ends));
+		struct text *frames;
 
-	HASH_ITER (hh, names->printed, p, next) {
-		HASH_DEL(names->printed, p);
-		free(p);
-	}
-	elfsym__free(names->symbols);
-	free(names);
-}
-
-static struct names *names_of(struct symbolizer *s, struct object *obj)
-{
-	struct names *names = object__slot(obj, OBJECT_SLOT_SYMBOLS);
-	struct elf_file *debug = NULL;
-	int err;
-
-	if (names)
-		return names;
-	names = calloc(1, sizeof(*names));
-	if (!names)
-		return NULL;
-	err = debugfile__find(object__file(obj), object__path(obj), s->debug_dir, &debug);
-	if (!err || err == -ENOENT)
-		names->symbols = elfsym__new(object__file(obj), debug);
-	elf_file__free(debug);
-	if (!names->symbols) {
-		free(names);
-		return NULL;
-	}
-	object__set_slot(obj, OBJECT_SLOT_SYMBOLS, names, names_free);
-	return names;
-}
-
-static struct printed *print_name(const char *raw)
-{
-	struct strbuf name = STRBUF_INIT, text = STRBUF_INIT;
-	struct printed *p = NULL;
-	int err = -ENOENT;
-
-	/* no compiler makes a name with a blank, and one would shift a trace's fields */
-	if (!strchr(raw, ' '))
-		err = demangle(raw, &name);
-	if (err == -ENOENT || err == -E2BIG) {
-		size_t len = strnlen(raw, DEMANGLE_MAX + 1);
-
-		if (len > DEMANGLE_MAX)
-			err = strbuf__append_str(&text, "??");
-		else
-			err = strbuf__append_untrusted(&text, raw, len, '?');
-	} else if (!err) {
-		err = strbuf__append_untrusted(&text, name.data, name.len, ' ');
-	}
-	if (!err && !text.failed)
-		p = malloc(sizeof(*p) + text.len + 1);
-	if (p) {
-		p->raw = raw;
-		memcpy(p->text, text.data, text.len + 1);
-	}
-	strbuf__free(&name);
-	strbuf__free(&text);
-	return p;
-}
-
-static int name_of(struct symbolizer *s, struct object *obj, uint64_t addr, const char **ret_name)
-{
-	struct names *names = names_of(s, obj);
-	struct printed *p = NULL;
-	const char *raw;
-	uint64_t start;
-
-	if (!names)
-		return -ENOMEM;
-	if (elfsym__find(names->symbols, addr, &raw, &start)) {
-		*ret_name = "??";
-		return 0;
-	}
-	HASH_FIND_PTR(names->printed, &raw, p);
-	if (!p) {
-		p = print_name(raw);
-		if (!p)
-			return -ENOMEM;
-		HASH_ADD_PTR(names->printed, raw, p);
-		if (!p->hh.tbl) {
-			free(p);
-			return -ENOMEM;
+		if (ends)
+			s->ends = ends;
+		frames = ends ? reallocarray(s->frames, capacity, sizeof(*frames)) : NULL;
+		if (!frames) {
+			s->text.failed = true;
+			return;
 		}
+		s->frames = frames;
+		s->capacity = capacity;
 	}
-	*ret_name = p->text;
-	return 0;
+	s->ends[++s->n] = s->text.len;
 }
 
-static int user_frame(struct symbolizer *s, const struct raw_frame *frame, size_t number)
+static void named_frame(struct symbolizer *s, uint64_t pc, const struct named_frame *frame,
+			const char *from)
 {
-	/* a return address: the call before it tells which function, a noreturn one is the last */
-	uint64_t addr = frame->exact ? frame->pc : frame->pc - 1;
-	const char *name = "??", *from = "";
-	int err;
-
-	if (frame->signal)
-		return strbuf__printf(&s->text, "#%-2zu <signal handler called>", number);
-	if (frame->object) {
-		err = name_of(s, frame->object, addr - frame->bias, &name);
-		if (err)
-			return err;
-		from = frame->from;
-	}
-	strbuf__printf(&s->text, "#%-2zu 0x%016" PRIx64 " in ", number, frame->pc);
-	strbuf__append_str(&s->text, name);
+	strbuf__printf(&s->text, "#%-2zu ", s->n);
+	if (!frame->no_address)
+		strbuf__printf(&s->text, "0x%016" PRIx64 " in ", pc);
+	strbuf__append_str(&s->text, frame->name);
 	strbuf__append_str(&s->text, " ()");
-	if (*from) {
+	if (frame->file) {
+		strbuf__printf(&s->text, " at %s:%d", frame->file, frame->line);
+	} else if (*from) {
 		strbuf__append_str(&s->text, " from ");
 		strbuf__append_untrusted(&s->text, from, strlen(from), ' ');
 	}
+	end_frame(s);
+}
+
+/* What is to be named, in the object. Of a return address the call before it tells which function,
+ * a noreturn one is the last. */
+static uint64_t named_addr(const struct raw_frame *raw)
+{
+	return (raw->exact ? raw->pc : raw->pc - 1) - raw->bias;
+}
+
+static int named_frames(struct symbolizer *s, const struct raw_frame *raw)
+{
+	static const struct named_frame unknown = {.name = "??"};
+	const struct named_frame *frames = &unknown;
+	int n = 1;
+
+	if (raw->object)
+		n = code_names__find(s->names, raw->object, named_addr(raw), raw->exact, &frames);
+	for (int i = 0; i < n; i++)
+		named_frame(s, raw->pc, &frames[i], raw->object ? raw->from : "");
+	return n < 0 ? n : 0;
+}
+
+/* Functions that made a jump of their last call left no frame between these two. */
+static int tail_calls(struct symbolizer *s, const struct raw_frame *callee,
+		      const struct raw_frame *caller)
+{
+	const uint64_t *addrs;
+	int n, err = 0;
+
+	if (!caller->object || caller->object != callee->object || caller->bias != callee->bias ||
+	    caller->exact || caller->signal || callee->signal)
+		return 0;
+	n = code_names__tail_calls(s->names, caller->object, caller->pc - caller->bias,
+				   named_addr(callee), &addrs);
+	for (int i = 0; i < n && !err; i++) {
+		struct raw_frame between = *caller;
+
+		between.pc = addrs[i] + caller->bias;
+		err = named_frames(s, &between);
+	}
+	return n < 0 ? n : err;
+}
+
+/* All that frame number `i` of the stack stands for: functions may be inlined there. */
+static int user_frames(struct symbolizer *s, const struct raw_sample *sample, size_t i)
+{
+	const struct raw_frame *raw = &sample->user[i];
+	int err = i ? tail_calls(s, raw - 1, raw) : 0;
+
+	if (err)
+		return err;
+	if (!raw->signal)
+		return named_frames(s, raw);
+	strbuf__printf(&s->text, "#%-2zu <signal handler called>", s->n);
+	end_frame(s);
 	return 0;
 }
 
@@ -201,13 +161,13 @@ static int user_frame(struct symbolizer *s, const struct raw_frame *frame, size_
  * So the name cannot have a blank, "@@" or an '@' at its end in it; nor "0x", which would make it
  * an address; nor, for what is made of the stack, a separator of frames (',' and ';').
  */
-static void bare_frame(struct symbolizer *s, size_t number, const char *name, const char *suffix,
-		       const char *what, uint64_t addr)
+static void bare_frame(struct symbolizer *s, const char *name, const char *suffix, const char *what,
+		       uint64_t addr)
 {
 	size_t start;
 	char *p;
 
-	strbuf__printf(&s->text, "#%-2zu ", number);
+	strbuf__printf(&s->text, "#%-2zu ", s->n);
 	start = s->text.len;
 	strbuf__append_untrusted(&s->text, *name ? name : "??", *name ? strlen(name) : 2, '_');
 	if (s->text.failed)
@@ -219,6 +179,7 @@ static void bare_frame(struct symbolizer *s, size_t number, const char *name, co
 			*p = '_';
 	}
 	strbuf__printf(&s->text, "%s@@%s 0x%016" PRIx64, suffix, what, addr);
+	end_frame(s);
 }
 
 static void read_kernel_symbols(struct symbolizer *s)
@@ -252,7 +213,7 @@ static size_t scheduler_frames(const struct symbolizer *s, const uint64_t *frame
 	return i;
 }
 
-static void kernel_frame(struct symbolizer *s, uint64_t pc, bool exact, size_t number)
+static void kernel_frame(struct symbolizer *s, uint64_t pc, bool exact)
 {
 	const char *name = NULL;
 
@@ -260,24 +221,20 @@ static void kernel_frame(struct symbolizer *s, uint64_t pc, bool exact, size_t n
 		name = ksyms__find(s->ksyms, exact ? pc : pc - 1);
 	if (!name)
 		name = "??";
-	bare_frame(s, number, name, s->annotate ? "_[k]" : "", "kernel", pc);
+	bare_frame(s, name, s->annotate ? "_[k]" : "", "kernel", pc);
 }
 
-/* The kernel's part, from frame number 0 on. Returns how many frames it has. */
-static size_t kernel_frames(struct symbolizer *s, const struct raw_sample *sample, size_t n)
+static void kernel_frames(struct symbolizer *s, const struct raw_sample *sample)
 {
 	size_t first = 0;
 
 	if (!sample->n_kernel)
-		return n;
+		return;
 	read_kernel_symbols(s);
 	if (s->off_cpu)
 		first = scheduler_frames(s, sample->kernel, sample->n_kernel);
-	for (size_t i = first; i < sample->n_kernel; i++) {
-		kernel_frame(s, sample->kernel[i], i == 0, n);
-		s->ends[++n] = s->text.len;
-	}
-	return n;
+	for (size_t i = first; i < sample->n_kernel; i++)
+		kernel_frame(s, sample->kernel[i], i == 0);
 }
 
 static const char *end_name(enum stack_end end)
@@ -324,70 +281,43 @@ static void header(struct symbolizer *s, const struct raw_sample *sample, unsign
 	strbuf__append_str(&s->text, "):");
 }
 
-static int reserve(struct symbolizer *s, size_t n)
-{
-	size_t *ends;
-	struct text *frames;
-
-	if (n <= s->capacity)
-		return 0;
-	ends = reallocarray(s->ends, n, sizeof(*ends));
-	if (!ends)
-		return -ENOMEM;
-	s->ends = ends;
-	frames = reallocarray(s->frames, n, sizeof(*frames));
-	if (!frames)
-		return -ENOMEM;
-	s->frames = frames;
-	s->capacity = n;
-	return 0;
-}
-
 int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, unsigned int number,
 		      struct stack *ret_stack)
 {
 	const char *end = end_name(sample->end);
 	char pid[16];
-	size_t n = 0;
-	int err = reserve(s, sample->n_kernel + sample->n_user + 5);
+	int err;
 
-	if (err)
-		return err;
 	strbuf__reset(&s->text);
 	header(s, sample, number);
+	s->n = 0;
 	s->ends[0] = s->text.len;
-	if (sample->preempted) {
-		bare_frame(s, n, "[preempted]", "", "kernel", 0);
-		s->ends[++n] = s->text.len;
-	}
-	n = kernel_frames(s, sample, n);
+	if (sample->preempted)
+		bare_frame(s, "[preempted]", "", "kernel", 0);
+	kernel_frames(s, sample);
 	for (size_t i = 0; i < sample->n_user; i++) {
-		err = user_frame(s, &sample->user[i], n);
+		err = user_frames(s, sample, i);
 		if (err)
 			return err;
-		s->ends[++n] = s->text.len;
 	}
 	if (end) {
-		strbuf__printf(&s->text, "#%-2zu 0x%016x in %s ()", n, 0, end);
-		s->ends[++n] = s->text.len;
+		strbuf__printf(&s->text, "#%-2zu 0x%016x in %s ()", s->n, 0, end);
+		end_frame(s);
 	}
 	if (s->by_process) {
 		snprintf(pid, sizeof(pid), "%d", (int)sample->pid);
-		bare_frame(s, n, pid, "", "process", 0);
-		s->ends[++n] = s->text.len;
-		bare_frame(s, n, sample->process_name ? sample->process_name : "", "", "process",
-			   0);
-		s->ends[++n] = s->text.len;
+		bare_frame(s, pid, "", "process", 0);
+		bare_frame(s, sample->process_name ? sample->process_name : "", "", "process", 0);
 	}
 	if (s->text.failed)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < s->n; i++)
 		s->frames[i] = (struct text){s->text.data + s->ends[i],
 					     s->ends[i + 1] - s->ends[i]};
 	*ret_stack = (struct stack){
 		.header = {s->text.data, s->ends[0]},
 		.frames = s->frames,
-		.n_frames = n,
+		.n_frames = s->n,
 		.count = sample->count,
 	};
 	return 0;
@@ -396,4 +326,9 @@ int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, uns
 bool symbolizer__kernel_names(const struct symbolizer *s)
 {
 	return !s->ksyms_tried || (s->ksyms && !ksyms__hidden(s->ksyms));
+}
+
+unsigned int symbolizer__given_up(const struct symbolizer *s)
+{
+	return code_names__given_up(s->names);
 }

@@ -7,12 +7,13 @@
 
 #include "model/raw_sample.h"
 #include "model/stack.h"
+#include "sym/code_names.h"
 
 struct symbolizer;
 
 struct symbolizer_options {
-	const char *debug_dir; /* NULL: /usr/lib/debug */
-	bool annotate;	       /* kernel frames are named NAME_[k] */
+	struct code_names_options names;
+	bool annotate; /* kernel frames are named NAME_[k] */
 	/* Kernel stacks were taken where the scheduler takes the CPU away: its own frames, and
 	 * those of what took the stack, are left out, as the kernel itself does for a thread that
 	 * sleeps. */
@@ -35,6 +36,9 @@ void symbolizer__free(struct symbolizer *s);
  */
 int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, unsigned int number,
 		      struct stack *ret_stack);
+
+/* Objects whose debug information could not be used, because reading it failed or took too long. */
+unsigned int symbolizer__given_up(const struct symbolizer *s);
 
 /* False once kernel addresses were met and kallsyms hid them (kptr_restrict). */
 bool symbolizer__kernel_names(const struct symbolizer *s);

@@ -253,6 +253,11 @@ cpu_ns() {
 	awk '{ n += $1 } END { printf "%.0f\n", n }' "/proc/$1/task/"*/schedstat
 }
 
+# gdb_trace PID: every thread's stack, by the commands that pt-pmp gives to gdb
+gdb_trace() {
+	gdb -ex "set pagination 0" -ex "thread apply all bt" -batch -p "$1" </dev/null
+}
+
 # lines_total FILE [PATTERN]: the sum of the counts of its lines, in the pmp format; of those alone
 # whose stack matches the extended regular expression
 lines_total() {

@@ -62,7 +62,7 @@ check() {
 	# a second gives hundreds of samples, but not on a machine that has no time for it
 	for seconds in 1 3 9; do
 		before=$(cpu_ns "$target_pid")
-		timeout 120 "$pmp" --mode=cpu -p "$target_pid" -F "$frequency" \
+		timeout 120 "$pmp" --mode=cpu --no-lines --no-inlines -p "$target_pid" -F "$frequency" \
 			--duration "$seconds" "${options[@]}" >"$dir/lines" 2>"$dir/err"
 		local status=$?
 		used=$(($(cpu_ns "$target_pid") - before))

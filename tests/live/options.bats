@@ -17,9 +17,10 @@ counted() {
 	awk -v from="${2:-2}" 'NR >= from { n += $1 } END { print n + 0 }' "$1"
 }
 
-# capture ARGUMENT...: it succeeds and has nothing to complain of
+# capture ARGUMENT...: it succeeds and has nothing to complain of; names are those of the symbols,
+# whether the C library's debug information is installed or not
 capture() {
-	"$pmp" -p "$fixture_pid" "$@" >out 2>err
+	"$pmp" --no-lines --no-inlines -p "$fixture_pid" "$@" >out 2>err
 	[ ! -s err ] || { cat err; false; }
 }
 
@@ -91,6 +92,31 @@ capture() {
 	diff ours theirs
 	capture --kernel --format=folded
 	grep -q ';entry_SYSCALL_64[a-z_]*;do_syscall_64;' out
+}
+
+@test "--no-lines, --no-inlines: what is read of debug information" {
+	start_fixture debug_cxx_gcc_O2-5
+	inner='^ +1 [^ ]*pause[^,]*,stay,header_inner,header_outer,inlined_from_header,'
+	outer='^ +1 [^ ]*pause[^,]*,stay,inlined_from_header,'
+	"$pmp" -p "$fixture_pid" -k both >out
+	grep -qE "$inner" out
+	# a file's name is added if it is absolute, as pt-pmp does it
+	grep -qE ',std::sort<[^ ]*[(]stl_algo.h:[0-9]+[)]' out
+	grep -qE '^#[0-9]+ +0x[0-9a-f]+ in header_inner [(][)] at tests/fixtures/debug_inlines.h:[0-9]+$' both
+	grep -qE '^#[0-9]+ +header_outer [(][)] at tests/fixtures/debug_inlines.h:[0-9]+$' both
+	"$pmp" -p "$fixture_pid" --no-lines -k no_lines >out
+	grep -qE "$inner" out
+	no_line -E ' at [^ ]*:[0-9]+$' no_lines
+	"$pmp" -p "$fixture_pid" --no-inlines -k no_inlines >out
+	grep -qE "$outer" out
+	grep -qE '^#[0-9]+ +0x[0-9a-f]+ in inlined_from_header [(][)] at tests/fixtures/debug_cxx.cc:[0-9]+$' no_inlines
+	"$pmp" -p "$fixture_pid" --no-lines --no-inlines >out
+	grep -qE '^ +1 [^ ]*pause[^,]*,stay,inlined_from_header,start_thread[(]libc.so.6[)],' out
+	tail -n +2 out | sort >neither
+	"$pmp" -p "$fixture_pid" --readnever | tail -n +2 | sort | diff neither -
+	# and without debug files, there is nothing of the C library's
+	"$pmp" -p "$fixture_pid" --debug-dir /nowhere >out
+	grep -qE ',inlined_from_header,libc::[?]{2}[(]libc.so.6[)]' out
 }
 
 @test "-o takes the place of standard output, and replaces a file only as a whole" {

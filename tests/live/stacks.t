@@ -37,7 +37,7 @@ equal_to_eu_stack() {
 	kill -STOP "$target_pid"
 	sleep 0.1
 	rm -f "$dir/ours"
-	timeout 60 "$pmp" -p "$target_pid" -k "$dir/ours" >/dev/null || return 1
+	timeout 60 "$pmp" -p "$target_pid" --no-lines --no-inlines -k "$dir/ours" >/dev/null || return 1
 	timeout 60 eu-stack -n 0 -p "$target_pid" >"$dir/theirs" 2>"$dir/err"
 	tests/tools/compare_eu_stack.sh "$dir/theirs" "$dir/ours"
 }

@@ -235,7 +235,6 @@ static void test_not_for_us(void **state)
 		{EI_DATA, ELFDATA2MSB},
 		{offsetof(Elf64_Ehdr, e_machine), EM_386},
 		{offsetof(Elf64_Ehdr, e_type), ET_CORE},
-		{offsetof(Elf64_Ehdr, e_type), ET_REL},
 		{offsetof(Elf64_Ehdr, e_phentsize), 55},
 		{offsetof(Elf64_Ehdr, e_phoff) + 7, 1},
 	};

@@ -41,7 +41,8 @@ static int setup(void **state)
 
 	assert_non_null(f);
 	assert_non_null(m);
-	f->s = symbolizer__new(&(struct symbolizer_options){.debug_dir = "/nowhere"});
+	f->s = symbolizer__new(&(struct symbolizer_options){
+		.names = {.debug_dir = "/nowhere", .no_lines = true, .no_inlines = true}});
 	f->cache = object_cache__new();
 	assert_non_null(f->cache);
 	f->o = objects__new(getpid(), f->cache);
@@ -287,7 +288,9 @@ static void report_samples(struct fixture *f, const struct symbolizer_options *o
 	symbolizer__free(s);
 }
 
-static const struct symbolizer_options by_process = {.debug_dir = "/nowhere", .by_process = true};
+static const struct symbolizer_options by_process = {
+	.names = {.debug_dir = "/nowhere", .no_lines = true, .no_inlines = true},
+	.by_process = true};
 
 /* whatever a process is named, its frame is one field of the line, the outermost, and so printed */
 static void test_process_names(void **state)
@@ -424,7 +427,9 @@ static void test_tids(void **state)
 
 static void test_annotate(void **state)
 {
-	const struct symbolizer_options annotate = {.debug_dir = "/nowhere", .annotate = true};
+	const struct symbolizer_options annotate = {
+		.names = {.debug_dir = "/nowhere", .no_lines = true, .no_inlines = true},
+		.annotate = true};
 	struct fixture *f = *state;
 	uint64_t kernel[2] = {0};
 	struct raw_frame frame = {.exact = true};

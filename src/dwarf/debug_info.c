@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "dwarf/debug_info.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "base/strbuf.h"
+#include "dwarf/code_ranges.h"
+#include "dwarf/lines.h"
+#include "dwarf/names.h"
+#include "dwarf/subprograms.h"
+
+struct unit {
+	UT_hash_handle hh;
+	Dwarf_Off offset;
+	Dwarf_Die die;	     /* has the line table */
+	Dwarf_Die functions; /* the split unit's, where there is one */
+	int language;
+	struct subprograms *subprograms;
+};
+
+struct debug_info {
+	int fd, alt_fd;
+	Dwarf *dwarf, *alt;
+	struct code_ranges *ranges; /* of all units */
+	struct unit *units;	    /* those that were needed */
+	struct strbuf text;
+	struct debug_frame frames[DEBUG_INFO_MAX_INLINED + 1];
+	struct {
+		size_t name, file; /* in text */
+	} at[DEBUG_INFO_MAX_INLINED + 1];
+};
+
+static int read_units(struct debug_info *d)
+{
+	Dwarf_CU *cu = NULL;
+	uint8_t type;
+	Dwarf_Die die;
+
+	d->ranges = code_ranges__new();
+	if (!d->ranges)
+		return -ENOMEM;
+	while (dwarf_get_units(d->dwarf, cu, &cu, NULL, &type, &die, NULL) == 0) {
+		if (type != DW_UT_compile && type != DW_UT_skeleton)
+			continue;
+		if (code_ranges__add(d->ranges, &die))
+			return -ENOMEM;
+	}
+	code_ranges__sort(d->ranges);
+	return code_ranges__count(d->ranges) ? 0 : -ENOENT;
+}
+
+/* libdw would look for the file itself, wherever the name sends it; and without it what is there
+ * cannot be read. */
+static int set_alt(struct debug_info *d)
+{
+	const char *name;
+	const void *id;
+
+	if (dwelf_dwarf_gnu_debugaltlink(d->dwarf, &name, &id) <= 0)
+		return 0;
+	d->alt = d->alt_fd >= 0 ? dwarf_begin(d->alt_fd, DWARF_C_READ) : NULL;
+	if (!d->alt)
+		return -EINVAL;
+	dwarf_setalt(d->dwarf, d->alt);
+	return 0;
+}
+
+struct debug_info *debug_info__new(int fd, int alt_fd)
+{
+	struct debug_info *d = calloc(1, sizeof(*d));
+	int err = -ENOMEM;
+
+	if (!d) {
+		close(fd);
+		if (alt_fd >= 0)
+			close(alt_fd);
+		errno = ENOMEM;
+		return NULL;
+	}
+	d->fd = fd;
+	d->alt_fd = alt_fd;
+	d->dwarf = dwarf_begin(fd, DWARF_C_READ);
+	err = d->dwarf ? set_alt(d) : -EINVAL;
+	if (!err)
+		err = read_units(d);
+	if (!err)
+		return d;
+	debug_info__free(d);
+	errno = -err;
+	return NULL;
+}
+
+void debug_info__free(struct debug_info *d)
+{
+	struct unit *u, *next;
+
+	if (!d)
+		return;
+	HASH_ITER (hh, d->units, u, next) {
+		HASH_DEL(d->units, u);
+		subprograms__free(u->subprograms);
+		free(u);
+	}
+	code_ranges__free(d->ranges);
+	if (d->dwarf)
+		dwarf_end(d->dwarf);
+	if (d->alt)
+		dwarf_end(d->alt);
+	close(d->fd);
+	if (d->alt_fd >= 0)
+		close(d->alt_fd);
+	strbuf__free(&d->text);
+	free(d);
+}
+
+/* Whether opening `path` can do harm: to a FIFO, a device. It may be missing. */
+static bool is_special(const char *dir, const char *path)
+{
+	struct strbuf name = STRBUF_INIT;
+	struct stat st;
+	bool special;
+
+	if (*path != '/' && dir)
+		strbuf__printf(&name, "%s/", dir);
+	strbuf__append_str(&name, path);
+	special = name.failed || (!stat(name.data, &st) && !S_ISREG(st.st_mode));
+	strbuf__free(&name);
+	return special;
+}
+
+/* libdw opens the file of a split unit by itself. */
+static bool may_open_split(Dwarf_Die *skeleton)
+{
+	Dwarf_Attribute attr;
+	const char *dir = dwarf_formstring(dwarf_attr(skeleton, DW_AT_comp_dir, &attr));
+	const char *name = dwarf_formstring(dwarf_attr(skeleton, DW_AT_dwo_name, &attr));
+
+	if (!name)
+		name = dwarf_formstring(dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &attr));
+	return name && !is_special(NULL, name) && !is_special(dir, name);
+}
+
+static struct unit *find_unit(struct debug_info *d, uint64_t addr)
+{
+	Dwarf_Die die, split;
+	struct unit *u;
+	Dwarf_Off offset;
+	uint8_t type;
+
+	if (code_ranges__find(d->ranges, addr, &die))
+		return NULL;
+	offset = dwarf_dieoffset(&die);
+	HASH_FIND(hh, d->units, &offset, sizeof(offset), u);
+	if (u)
+		return u;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return NULL;
+	u->offset = offset;
+	u->die = u->functions = die;
+	if (!dwarf_cu_info(die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) &&
+	    type == DW_UT_skeleton && may_open_split(&die) &&
+	    !dwarf_cu_info(die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) &&
+	    dwarf_tag(&split) == DW_TAG_compile_unit)
+		u->functions = split;
+	u->language = dwarf_srclang(&u->functions);
+	u->subprograms = subprograms__new(&u->functions);
+	if (u->subprograms)
+		HASH_ADD(hh, d->units, offset, sizeof(u->offset), u);
+	if (u->subprograms && u->hh.tbl)
+		return u;
+	subprograms__free(u->subprograms);
+	free(u);
+	return NULL;
+}
+
+#define NO_TEXT SIZE_MAX
+
+static size_t put_file(struct debug_info *d, const Dwarf_Die *unit, const char *source)
+{
+	size_t at = d->text.len;
+
+	if (!source || lines__append_file(unit, source, &d->text))
+		return NO_TEXT;
+	strbuf__append_char(&d->text, '\0');
+	return at;
+}
+
+static size_t put_name(struct debug_info *d, const struct unit *u, const Dwarf_Die *function,
+		       bool *ret_mangled)
+{
+	size_t at = d->text.len;
+
+	if (names__append(function, u->language, &d->text, ret_mangled))
+		return NO_TEXT;
+	strbuf__append_char(&d->text, '\0');
+	return at;
+}
+
+/* Where `inlined` was called, which is where the frame around it is. */
+static void put_call_site(struct debug_info *d, Dwarf_Die *inlined, size_t number)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word file, line;
+	Dwarf_Die unit;
+
+	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attr), &line) || !line ||
+	    line > INT32_MAX ||
+	    dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attr), &file) ||
+	    !dwarf_diecu(inlined, &unit, NULL, NULL))
+		return;
+	d->at[number].file = put_file(d, &unit, lines__source(&unit, file));
+	if (d->at[number].file == NO_TEXT)
+		return;
+	d->frames[number].line = (int)line;
+	d->frames[number].no_address = true;
+}
+
+size_t debug_info__find(struct debug_info *d, uint64_t addr, bool exact,
+			const struct debug_frame **ret_frames)
+{
+	Dwarf_Die scopes[DEBUG_INFO_MAX_INLINED + 1];
+	struct unit *u = find_unit(d, addr);
+	struct code_line line;
+	size_t n = 0;
+
+	if (!u)
+		return 0;
+	strbuf__reset(&d->text);
+	memset(d->frames, 0, sizeof(d->frames));
+	if (!subprograms__find(u->subprograms, addr, &scopes[0]))
+		n = 1 + subprograms__inlined(&scopes[0], addr, scopes + 1, DEBUG_INFO_MAX_INLINED);
+	for (size_t i = 0; i <= DEBUG_INFO_MAX_INLINED; i++)
+		d->at[i].name = d->at[i].file = NO_TEXT;
+	if (!lines__find(&u->die, addr, &line)) {
+		d->at[0].file = put_file(d, &u->die, line.source);
+		d->frames[0].line = line.line;
+		d->frames[0].no_address = exact && line.is_start;
+	}
+	for (size_t i = 0; i < n; i++) {
+		Dwarf_Die *scope = &scopes[n - 1 - i];
+
+		d->at[i].name = put_name(d, u, scope, &d->frames[i].mangled);
+		if (i + 1 < n)
+			put_call_site(d, scope, i + 1);
+	}
+	if (!n && d->at[0].file != NO_TEXT)
+		n = 1;
+	if (d->text.failed)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		if (d->at[i].name != NO_TEXT)
+			d->frames[i].name = d->text.data + d->at[i].name;
+		if (d->at[i].file != NO_TEXT)
+			d->frames[i].file = d->text.data + d->at[i].file;
+	}
+	*ret_frames = d->frames;
+	return n;
+}
+
+static int function_at(void *arg, uint64_t addr, Dwarf_Die *ret_function)
+{
+	struct unit *u = find_unit(arg, addr);
+
+	return u ? subprograms__find(u->subprograms, addr, ret_function) : -ENOENT;
+}
+
+/* A function that .symtab defines. */
+static int symbol(void *arg, const char *name, uint64_t *ret_addr)
+{
+	struct debug_info *d = arg;
+	Elf *elf = dwarf_getelf(d->dwarf);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section))) {
+		Elf_Data *data;
+		GElf_Sym sym;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_SYMTAB)
+			continue;
+		data = elf_getdata(section, NULL);
+		for (int i = 1; data && gelf_getsym(data, i, &sym); i++) {
+			const char *text;
+
+			if (sym.st_shndx == SHN_UNDEF)
+				continue;
+			text = elf_strptr(elf, header.sh_link, sym.st_name);
+			if (text && !strcmp(text, name)) {
+				*ret_addr = sym.st_value;
+				return 0;
+			}
+		}
+	}
+	return -ENOENT;
+}
+
+size_t debug_info__tail_calls(struct debug_info *d, uint64_t return_addr, uint64_t callee_addr,
+			      uint64_t ret_addrs[TAIL_CALLS_MAX])
+{
+	const struct tail_calls_space space = {
+		.function_at = function_at,
+		.symbol = symbol,
+		.arg = d,
+	};
+
+	return tail_calls__find(&space, return_addr, callee_addr, ret_addrs);
+}

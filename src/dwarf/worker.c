@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "dwarf/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/strbuf.h"
+
+#define NOBODY 65534
+
+/* Of one request; a large file may take longer the first time. */
+#define LIMIT_MS     2000
+#define BYTES_PER_MS (50u << 10)
+/* What may be lost in all by waiting for answers that do not come. */
+#define MAX_LOST_MS 2500
+
+/* Memory: so much, and some for each byte of a file, which may be compressed. */
+#define BASE_MEMORY	(192ull << 20)
+#define MEMORY_PER_BYTE 6
+
+#define MAX_TEXT (1u << 20)
+
+struct request {
+	uint32_t number;
+	uint32_t n_fds; /* sent along with the first request for a number */
+	uint32_t exact;
+	uint32_t tail_calls; /* the answer's frames have addresses alone */
+	uint64_t addr;	     /* with tail_calls the return address */
+	uint64_t callee;
+};
+
+struct answer {
+	uint32_t n;
+	uint32_t text_len;
+};
+
+struct answer_frame {
+	uint64_t addr;
+	uint32_t name, file; /* in the text; NO_TEXT: there is none */
+	int32_t line;
+	uint32_t flags;
+};
+
+#define NO_TEXT	   UINT32_MAX
+#define MANGLED	   1u
+#define NO_ADDRESS 2u
+
+#define MAX_FRAMES (DEBUG_INFO_MAX_INLINED + 1)
+
+struct file {
+	int fd, alt_fd;
+	bool known; /* to the process that runs now */
+	bool given_up;
+};
+
+struct worker {
+	bool keep_privileges, hopeless;
+	pid_t pid; /* 0: none runs */
+	int socket;
+	struct file *files;
+	size_t n, capacity;
+	unsigned int given_up;
+	int lost_ms;
+	/* the last answer */
+	struct debug_frame frames[MAX_FRAMES];
+	uint64_t addrs[MAX_FRAMES];
+	char *text;
+};
+
+/* The worker's side. */
+
+static int write_all(int fd, const void *bytes, size_t len)
+{
+	for (const char *at = bytes; len > 0;) {
+		ssize_t n = send(fd, at, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -1;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static void give_up_privileges(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	/* one who may not change his user has no other's rights to lose */
+	if (geteuid() == 0) {
+		if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+		    setresuid(NOBODY, NOBODY, NOBODY))
+			_exit(1);
+	}
+	if (syscall(SYS_capset, &header, none) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		_exit(1);
+}
+
+static void limit(int what, rlim_t soft)
+{
+	struct rlimit limit;
+
+	if (getrlimit(what, &limit))
+		return;
+	limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
+	setrlimit(what, &limit);
+}
+
+/* Nothing of the parent's but the socket, which becomes number 0. */
+static void confine(int socket, bool keep_privileges, pid_t parent)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (dup2(socket, 0) < 0 || null < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+		_exit(1);
+	if (syscall(SYS_close_range, 3u, ~0u, 0u)) {
+		for (int fd = 3; fd < 1 << 16; fd++)
+			close(fd);
+	}
+	signal(SIGINT, SIG_IGN); /* what was captured is to be printed with names */
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_FSIZE, 0);
+	if (!keep_privileges)
+		give_up_privileges();
+	/* after the change of user, which clears it */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+		_exit(1);
+}
+
+struct served {
+	struct debug_info **files;
+	size_t n;
+	uint64_t bytes;
+};
+
+static uint64_t size_of(int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+}
+
+static int receive(struct request *ret_request, int ret_fds[2])
+{
+	struct iovec part = {ret_request, sizeof(*ret_request)};
+	union {
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct msghdr message = {
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	ret_fds[0] = ret_fds[1] = -1;
+	do
+		n = recvmsg(0, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(*ret_request))
+		return -1;
+	c = CMSG_FIRSTHDR(&message);
+	if (ret_request->n_fds && c && c->cmsg_type == SCM_RIGHTS)
+		memcpy(ret_fds, CMSG_DATA(c), ret_request->n_fds * sizeof(int));
+	return 0;
+}
+
+static void serve_file(struct served *s, uint32_t number, const int fds[2])
+{
+	if (number >= s->n) {
+		struct debug_info **files = reallocarray(s->files, (size_t)number + 1,
+							 sizeof(*files));
+
+		if (!files)
+			_exit(1);
+		memset(files + s->n, 0, ((size_t)number + 1 - s->n) * sizeof(*files));
+		s->files = files;
+		s->n = (size_t)number + 1;
+	}
+	s->bytes += size_of(fds[0]) + size_of(fds[1]);
+#ifndef __SANITIZE_ADDRESS__ /* its shadow is larger than any limit */
+	limit(RLIMIT_DATA, BASE_MEMORY + s->bytes * MEMORY_PER_BYTE);
+#endif
+	s->files[number] = debug_info__new(fds[0], fds[1]);
+}
+
+static uint32_t put(struct strbuf *text, const char *str)
+{
+	size_t at = text->len;
+
+	if (!str || text->len > MAX_TEXT / 2 || strlen(str) > MAX_TEXT / 4)
+		return NO_TEXT;
+	strbuf__append(text, str, strlen(str) + 1);
+	return (uint32_t)at;
+}
+
+static int reply_frames(const struct answer_frame *frames, size_t n, const struct strbuf *text)
+{
+	struct answer answer = {.n = (uint32_t)n, .text_len = (uint32_t)text->len};
+
+	return text->failed || write_all(0, &answer, sizeof(answer)) ||
+			       write_all(0, frames, n * sizeof(frames[0])) ||
+			       write_all(0, text->data, text->len)
+		       ? -1
+		       : 0;
+}
+
+static int reply_names(const struct debug_frame *frames, size_t n)
+{
+	struct answer_frame out[MAX_FRAMES];
+	struct strbuf text = STRBUF_INIT;
+	int err;
+
+	for (size_t i = 0; i < n; i++) {
+		out[i] = (struct answer_frame){
+			.name = put(&text, frames[i].name),
+			.file = put(&text, frames[i].file),
+			.line = frames[i].line,
+			.flags = (frames[i].mangled ? MANGLED : 0) |
+				 (frames[i].no_address ? NO_ADDRESS : 0),
+		};
+	}
+	err = reply_frames(out, n, &text);
+	strbuf__free(&text);
+	return err;
+}
+
+static int reply_tail_calls(struct debug_info *d, const struct request *request)
+{
+	const struct strbuf none = STRBUF_INIT;
+	uint64_t addrs[TAIL_CALLS_MAX];
+	struct answer_frame out[TAIL_CALLS_MAX];
+	size_t n = debug_info__tail_calls(d, request->addr, request->callee, addrs);
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct answer_frame){.addr = addrs[i], .name = NO_TEXT, .file = NO_TEXT};
+	return reply_frames(out, n, &none);
+}
+
+static int answer(struct debug_info *d, const struct request *request)
+{
+	const struct debug_frame *frames = NULL;
+	size_t n = 0;
+
+	if (d && request->tail_calls)
+		return reply_tail_calls(d, request);
+	if (d)
+		n = debug_info__find(d, request->addr, request->exact, &frames);
+	return reply_names(frames, n);
+}
+
+__attribute__((noreturn)) static void serve(void)
+{
+	struct served s = {.files = NULL};
+	struct request request;
+	int fds[2];
+
+	while (!receive(&request, fds)) {
+		if (fds[0] >= 0)
+			serve_file(&s, request.number, fds);
+		if (answer(request.number < s.n ? s.files[request.number] : NULL, &request))
+			break;
+	}
+	_exit(0);
+}
+
+/* The parent's side. */
+
+struct worker *worker__new(bool keep_privileges)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->keep_privileges = keep_privileges;
+	w->socket = -1;
+	return w;
+}
+
+static void end(struct worker *w)
+{
+	if (w->socket >= 0)
+		close(w->socket);
+	w->socket = -1;
+	if (w->pid > 0) {
+		kill(w->pid, SIGKILL);
+		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	w->pid = 0;
+	for (size_t i = 0; i < w->n; i++)
+		w->files[i].known = false;
+}
+
+void worker__free(struct worker *w)
+{
+	if (!w)
+		return;
+	end(w);
+	for (size_t i = 0; i < w->n; i++) {
+		close(w->files[i].fd);
+		if (w->files[i].alt_fd >= 0)
+			close(w->files[i].alt_fd);
+	}
+	free(w->files);
+	free(w->text);
+	free(w);
+}
+
+int worker__add(struct worker *w, int fd, int alt_fd)
+{
+	if (w->n == w->capacity) {
+		size_t capacity = w->capacity ? w->capacity * 2 : 16;
+		struct file *files = reallocarray(w->files, capacity, sizeof(*files));
+
+		if (!files) {
+			close(fd);
+			if (alt_fd >= 0)
+				close(alt_fd);
+			return -ENOMEM;
+		}
+		w->files = files;
+		w->capacity = capacity;
+	}
+	w->files[w->n] = (struct file){.fd = fd, .alt_fd = alt_fd};
+	return (int)w->n++;
+}
+
+static int start(struct worker *w)
+{
+	int sockets[2];
+	pid_t parent = getpid();
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	w->pid = fork();
+	if (w->pid == 0) {
+		confine(sockets[1], w->keep_privileges, parent);
+		serve();
+	}
+	close(sockets[1]);
+	if (w->pid < 0) {
+		w->pid = 0;
+		close(sockets[0]);
+		return -errno;
+	}
+	w->socket = sockets[0];
+	return 0;
+}
+
+static int ask(struct worker *w, const struct request *request, const struct file *file)
+{
+	struct request copy = *request;
+	struct iovec part = {&copy, sizeof(copy)};
+	union {
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control = {.bytes = {0}};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	if (!file->known) {
+		int fds[2] = {file->fd, file->alt_fd};
+
+		copy.n_fds = file->alt_fd >= 0 ? 2 : 1;
+		message.msg_control = control.bytes;
+		message.msg_controllen = CMSG_SPACE(copy.n_fds * sizeof(int));
+		c = CMSG_FIRSTHDR(&message);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(copy.n_fds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, copy.n_fds * sizeof(int));
+	}
+	do
+		n = sendmsg(w->socket, &message, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n == sizeof(copy) ? 0 : -EIO;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* All of it before the time has come, or -EIO or -ETIMEDOUT. */
+static int hear(struct worker *w, void *bytes, size_t len, int64_t until)
+{
+	for (char *at = bytes; len > 0;) {
+		struct pollfd fd = {.fd = w->socket, .events = POLLIN};
+		int64_t left = until - now_ms();
+		ssize_t n;
+
+		if (left <= 0)
+			return -ETIMEDOUT;
+		if (poll(&fd, 1, (int)left) <= 0)
+			continue;
+		n = recv(w->socket, at, len, MSG_DONTWAIT);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n <= 0)
+			return -EIO;
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* It has read what may have told it to lie. */
+static int take(struct worker *w, const struct answer *answer, const struct answer_frame *frames)
+{
+	if (answer->text_len && w->text[answer->text_len - 1] != '\0')
+		return -EIO;
+	for (uint32_t i = 0; i < answer->n; i++) {
+		const struct answer_frame *f = &frames[i];
+
+		if ((f->name != NO_TEXT && f->name >= answer->text_len) ||
+		    (f->file != NO_TEXT && f->file >= answer->text_len) || f->line < 0)
+			return -EIO;
+		w->frames[i] = (struct debug_frame){
+			.name = f->name == NO_TEXT ? NULL : w->text + f->name,
+			.mangled = f->flags & MANGLED,
+			.file = f->file == NO_TEXT ? NULL : w->text + f->file,
+			.line = f->line,
+			.no_address = f->flags & NO_ADDRESS,
+		};
+		w->addrs[i] = f->addr;
+	}
+	return 0;
+}
+
+static int hear_answer(struct worker *w, int64_t until, size_t *ret_n)
+{
+	struct answer_frame frames[MAX_FRAMES];
+	struct answer answer;
+	int err = hear(w, &answer, sizeof(answer), until);
+
+	if (!err && (answer.n > MAX_FRAMES || answer.text_len > MAX_TEXT))
+		err = -EIO;
+	if (!err)
+		err = hear(w, frames, answer.n * sizeof(frames[0]), until);
+	if (!err && !w->text) {
+		w->text = malloc(MAX_TEXT);
+		err = w->text ? 0 : -ENOMEM;
+	}
+	if (!err)
+		err = hear(w, w->text, answer.text_len, until);
+	if (!err)
+		err = take(w, &answer, frames);
+	if (!err)
+		*ret_n = answer.n;
+	return err;
+}
+
+/* Ask, and wait for the answer. Returns how many frames it has. */
+static int consult(struct worker *w, const struct request *request)
+{
+	struct file *file = &w->files[request->number];
+	int64_t before = now_ms(), allowed = LIMIT_MS;
+	size_t n = 0;
+	int err = 0;
+
+	if (file->given_up || w->hopeless)
+		return 0;
+	if (!w->pid)
+		err = start(w);
+	if (err) {
+		w->hopeless = true;
+		return 0;
+	}
+	if (!file->known)
+		allowed += (int64_t)((size_of(file->fd) + size_of(file->alt_fd)) / BYTES_PER_MS);
+	err = ask(w, request, file);
+	file->known = true;
+	if (!err)
+		err = hear_answer(w, before + allowed, &n);
+	if (err == -ENOMEM)
+		return err;
+	if (err) {
+		file->given_up = true;
+		w->given_up++;
+		if (err == -ETIMEDOUT)
+			w->lost_ms += (int)(now_ms() - before);
+		end(w);
+		if (w->lost_ms > MAX_LOST_MS)
+			w->hopeless = true;
+		return 0;
+	}
+	return (int)n;
+}
+
+int worker__find(struct worker *w, int number, uint64_t addr, bool exact,
+		 const struct debug_frame **ret_frames)
+{
+	const struct request request = {.number = (uint32_t)number, .exact = exact, .addr = addr};
+
+	*ret_frames = w->frames;
+	return consult(w, &request);
+}
+
+int worker__tail_calls(struct worker *w, int number, uint64_t return_addr, uint64_t callee_addr,
+		       uint64_t ret_addrs[TAIL_CALLS_MAX])
+{
+	const struct request request = {
+		.number = (uint32_t)number,
+		.tail_calls = 1,
+		.addr = return_addr,
+		.callee = callee_addr,
+	};
+	int n = consult(w, &request);
+
+	if (n > TAIL_CALLS_MAX)
+		n = 0;
+	for (int i = 0; i < n; i++)
+		ret_addrs[i] = w->addrs[i];
+	return n;
+}
+
+unsigned int worker__given_up(const struct worker *w)
+{
+	return w->given_up;
+}
