@@ -172,7 +172,42 @@ static __noinline pmp_u32 search_rule(const struct pmp_mapping *m, pmp_u64 pc)
 	return q.rule;
 }
 
-/* Look up `pc`: w->mapping and w->rule. Returns 0, or what keeps it from being unwound. */
+static __always_inline long read_word(pmp_u64 addr, pmp_u64 *ret)
+{
+	return bpf_probe_read_user(ret, sizeof(*ret), (void *)addr);
+}
+
+/* Whether a call instruction ends at the end of these 8 bytes: e8 rel32, or ff /2. */
+static __always_inline bool is_call(pmp_u64 w)
+{
+	if ((w >> 24 & 0xff) == 0xe8)
+		return true;
+	return (w >> 48 & 0x38ff) == 0x10ff || /* 2 bytes */
+	       (w >> 40 & 0x38ff) == 0x10ff || (w >> 32 & 0x38ff) == 0x10ff ||
+	       (w >> 16 & 0x38ff) == 0x10ff || (w >> 8 & 0x38ff) == 0x10ff;
+}
+
+static __always_inline bool call_before(pmp_u64 pc)
+{
+	pmp_u64 word;
+
+	return !read_word(pc - 8, &word) && is_call(word);
+}
+
+/* What a signal handler returns to: the kernel put its address there. */
+static __always_inline bool is_trampoline(pmp_u32 number)
+{
+	struct pmp_rule *rule = bpf_map_lookup_elem(&rules, &number);
+
+	return rule && (rule->flags & PMP_RULE_SIGNAL_FRAME);
+}
+
+/*
+ * Look up `pc`: w->mapping and w->rule. Returns 0, or what keeps it from being unwound. Of a return
+ * address, which is looked up by the byte before it, the code before it has to be a call: else the
+ * unwind information was wrong, as it is in the middle of what the C++ runtime does to get to an
+ * exception's handler.
+ */
 static __noinline pmp_u32 find_code(struct walk *w, pmp_u64 pc)
 {
 	struct recent *r = &w->recent[(pc ^ pc >> 10) & (N_RECENT - 1)];
@@ -204,18 +239,16 @@ static __noinline pmp_u32 find_code(struct walk *w, pmp_u64 pc)
 	}
 	w->mapping = q.found;
 	w->rule = is_recent ? r->rule : search_rule(m, pc);
-	if (!is_recent) {
+	if (!is_recent && !w->exact && !is_trampoline(w->rule) && !read_word(pc - 7, &word) &&
+	    !is_call(word)) {
+		w->guessed = 1;
+	} else if (!is_recent) {
 		r->pc = pc;
 		r->generation = w->generation;
 		r->mapping = w->mapping;
 		r->rule = w->rule;
 	}
 	return 0;
-}
-
-static __always_inline long read_word(pmp_u64 addr, pmp_u64 *ret)
-{
-	return bpf_probe_read_user(ret, sizeof(*ret), (void *)addr);
 }
 
 /* Returns 0, or the status that ends the stack. */
@@ -350,20 +383,6 @@ static __noinline pmp_u32 step_by_rule(struct walk *w, const struct pmp_rule *ru
 		return PMP_STATUS_IMPLAUSIBLE;
 	w->pc = pc;
 	return STEP_ON;
-}
-
-/* Whether a call instruction ends right before `pc`: e8 rel32, or ff /2. */
-static __always_inline bool call_before(pmp_u64 pc)
-{
-	pmp_u64 w;
-
-	if (read_word(pc - 8, &w))
-		return false;
-	if ((w >> 24 & 0xff) == 0xe8)
-		return true;
-	return (w >> 48 & 0x38ff) == 0x10ff || /* 2 bytes */
-	       (w >> 40 & 0x38ff) == 0x10ff || (w >> 32 & 0x38ff) == 0x10ff ||
-	       (w >> 16 & 0x38ff) == 0x10ff || (w >> 8 & 0x38ff) == 0x10ff;
 }
 
 /* No unwind information: the return address is on top of the stack, or rbp is a frame pointer. */

@@ -64,7 +64,8 @@ static void append_stacks(struct strbuf *out, const struct profile_losses *l, bo
 	const struct cause causes[] = {
 		{by[PMP_STATUS_TRUNCATED], "truncated (more frames than --max-frames, or 512)"},
 		{by[PMP_STATUS_GUESSED], "guessed (by frame pointer where there is no unwind "
-					 "information, or ends in address 0)"},
+					 "information, or over a return address that is 0 "
+					 "or follows no call)"},
 		{l->stacks.reached, "guessed (by frame pointers: callers may be missing)"},
 		{by[PMP_STATUS_FRAME_POINTERS] - l->stacks.reached,
 		 "broken (by frame pointers: ends before the thread's start)"},
