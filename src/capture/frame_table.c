@@ -13,6 +13,7 @@
 struct frame_key {
 	struct object *object; /* NULL: none is known */
 	const char *from;
+	int64_t pid;	/* without an object; 0: not known */
 	uint64_t addr;	/* in the object, or the pc as it was */
 	uint64_t flags; /* PMP_FRAME_EXACT, PMP_FRAME_SIGNAL */
 };
@@ -89,7 +90,7 @@ static int add(struct frame_table *t, const struct frame_key *key, uint64_t bias
 	return 0;
 }
 
-int frame_table__intern(struct frame_table *t, const struct processes *processes,
+int frame_table__intern(struct frame_table *t, const struct processes *processes, pid_t pid,
 			uint32_t generation, uint64_t frame, uint32_t *ret_number)
 {
 	uint64_t pc = frame & PMP_FRAME_PC;
@@ -104,6 +105,8 @@ int frame_table__intern(struct frame_table *t, const struct processes *processes
 		key.object = place.object;
 		key.from = place.from;
 		key.addr = pc - place.bias;
+	} else {
+		key.pid = pid;
 	}
 	HASH_FIND(hh, t->frames, &key, sizeof(key), f);
 	if (!f)
@@ -121,6 +124,7 @@ struct raw_frame frame_table__get(const struct frame_table *t, uint32_t number)
 	return (struct raw_frame){
 		.pc = f->key.addr + bias,
 		.object = f->key.object,
+		.pid = (pid_t)f->key.pid,
 		.bias = bias,
 		.from = f->key.from,
 		.exact = f->key.flags & PMP_FRAME_EXACT,

@@ -20,8 +20,8 @@ struct frame_table *frame_table__new(void);
 void frame_table__free(struct frame_table *t);
 
 /* The number of a frame as the kernel hands it over (bpf/abi.h: an address with marks), met in this
- * generation. Returns 0 or -ENOMEM. */
-int frame_table__intern(struct frame_table *t, const struct processes *processes,
+ * generation; `pid` is told of code that is no object's. Returns 0 or -ENOMEM. */
+int frame_table__intern(struct frame_table *t, const struct processes *processes, pid_t pid,
 			uint32_t generation, uint64_t frame, uint32_t *ret_number);
 
 /* The frame of a number that was given out. Its pc is that of the first time. */

@@ -216,8 +216,8 @@ static int add_user_stack(struct stacks *s, const struct pmp_stack_event *event)
 	}
 	s->words[0] = status;
 	for (uint32_t i = 0; i < n && !err; i++)
-		err = frame_table__intern(s->frames, s->processes, event->event.generation,
-					  frames[i], &s->words[i + 1]);
+		err = frame_table__intern(s->frames, s->processes, (pid_t)event->event.pid,
+					  event->event.generation, frames[i], &s->words[i + 1]);
 	if (err)
 		return err;
 	err = intern_user_stack(s, n, &stack);

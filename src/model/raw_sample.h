@@ -31,6 +31,7 @@ struct raw_frame {
 
 	/* Where the address to name lies: what names it later needs nothing of the process. */
 	struct object *object; /* NULL: no object is known there */
+	pid_t pid;	       /* without an object: whose code it is; 0: not known */
 	uint64_t bias;	       /* address in the target minus address in the object */
 	const char *from;      /* the object's name in the process, as gdb prints it, or "" */
 };

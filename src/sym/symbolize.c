@@ -10,11 +10,14 @@
 #include "base/strbuf.h"
 #include "sym/code_names.h"
 #include "sym/ksyms.h"
+#include "sym/perf_maps.h"
 
 #define FIRST_CAPACITY 64
+#define MAX_JIT_NAME   4096
 
 struct symbolizer {
 	struct code_names *names;
+	struct perf_maps *jit;
 	bool annotate, by_process, off_cpu;
 	uint64_t sched_start, sched_end; /* the scheduler's own code; 0: not known */
 	bool ksyms_tried;
@@ -38,10 +41,11 @@ struct symbolizer *symbolizer__new(const struct symbolizer_options *options)
 	s->by_process = options->by_process;
 	s->off_cpu = options->off_cpu;
 	s->names = code_names__new(&options->names);
+	s->jit = perf_maps__new();
 	s->capacity = FIRST_CAPACITY;
 	s->ends = calloc(s->capacity, sizeof(*s->ends));
 	s->frames = calloc(s->capacity, sizeof(*s->frames));
-	if (s->names && s->ends && s->frames)
+	if (s->names && s->jit && s->ends && s->frames)
 		return s;
 	symbolizer__free(s);
 	errno = ENOMEM;
@@ -57,6 +61,7 @@ void symbolizer__free(struct symbolizer *s)
 	free(s->ends);
 	free(s->frames);
 	code_names__free(s->names);
+	perf_maps__free(s->jit);
 	free(s);
 }
 
@@ -105,16 +110,33 @@ static uint64_t named_addr(const struct raw_frame *raw)
 	return (raw->exact ? raw->pc : raw->pc - 1) - raw->bias;
 }
 
-static int named_frames(struct symbolizer *s, const struct raw_frame *raw)
+/* Code that is in no object: the program may have left its name. */
+static void jit_frame(struct symbolizer *s, const struct raw_frame *raw, pid_t pid)
 {
-	static const struct named_frame unknown = {.name = "??"};
-	const struct named_frame *frames = &unknown;
-	int n = 1;
+	const char *name = perf_maps__find(s->jit, raw->pid ? raw->pid : pid,
+					   raw->exact ? raw->pc : raw->pc - 1);
 
-	if (raw->object)
-		n = code_names__find(s->names, raw->object, named_addr(raw), raw->exact, &frames);
+	strbuf__printf(&s->text, "#%-2zu 0x%016" PRIx64 " in ", s->n, raw->pc);
+	if (name)
+		strbuf__append_untrusted(&s->text, name, strnlen(name, MAX_JIT_NAME), ' ');
+	else
+		strbuf__append_str(&s->text, "??");
+	strbuf__append_str(&s->text, " ()");
+	end_frame(s);
+}
+
+static int named_frames(struct symbolizer *s, const struct raw_frame *raw, pid_t pid)
+{
+	const struct named_frame *frames;
+	int n;
+
+	if (!raw->object) {
+		jit_frame(s, raw, pid);
+		return 0;
+	}
+	n = code_names__find(s->names, raw->object, named_addr(raw), raw->exact, &frames);
 	for (int i = 0; i < n; i++)
-		named_frame(s, raw->pc, &frames[i], raw->object ? raw->from : "");
+		named_frame(s, raw->pc, &frames[i], raw->from);
 	return n < 0 ? n : 0;
 }
 
@@ -134,7 +156,7 @@ static int tail_calls(struct symbolizer *s, const struct raw_frame *callee,
 		struct raw_frame between = *caller;
 
 		between.pc = addrs[i] + caller->bias;
-		err = named_frames(s, &between);
+		err = named_frames(s, &between, 0);
 	}
 	return n < 0 ? n : err;
 }
@@ -148,7 +170,7 @@ static int user_frames(struct symbolizer *s, const struct raw_sample *sample, si
 	if (err)
 		return err;
 	if (!raw->signal)
-		return named_frames(s, raw);
+		return named_frames(s, raw, sample->pid);
 	strbuf__printf(&s->text, "#%-2zu <signal handler called>", s->n);
 	end_frame(s);
 	return 0;
