@@ -8,6 +8,7 @@
  */
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "capture/caps.h"
 #include "capture/features.h"
 #include "capture/guard.h"
 #include "capture/profile.h"
@@ -102,6 +103,8 @@ static int capture_by_bpf(const struct plan *plan, struct pipeline *p, const pid
 	}
 	if (!err) {
 		err = session__run(session, pids, n_pids, &sink, &interrupted, e);
+		if (!plan->no_drop)
+			caps__drop();
 		err = finish_capture(p, plan, session, began, e, err);
 	}
 	/* a thread that was given up still works on the session: that is left to the kernel */
@@ -118,19 +121,6 @@ static void show_progress(void *arg, const struct profile_progress *progress)
 		progress->left, progress->samples, progress->lost);
 }
 
-/* What else standard error has to say of a profile. */
-static int describe_profile(struct profile *profile, const struct pipeline *p)
-{
-	struct strbuf text = STRBUF_INIT;
-	int err = profile__describe(profile, &text);
-
-	if (!err)
-		fputs(text.data ? text.data : "", stderr);
-	strbuf__free(&text);
-	pipeline__print_gaps(p);
-	return err;
-}
-
 static int profile(const struct plan *plan, struct pipeline *p, const pid_t *pids, size_t n_pids,
 		   struct error *e)
 {
@@ -144,6 +134,7 @@ static int profile(const struct plan *plan, struct pipeline *p, const pid_t *pid
 		.arg = p,
 	};
 	struct profile *profile = profile__new(plan);
+	struct strbuf losses = STRBUF_INIT;
 	time_t began = time(NULL);
 	int err = profile ? 0 : -errno;
 
@@ -159,9 +150,18 @@ static int profile(const struct plan *plan, struct pipeline *p, const pid_t *pid
 	if (shown)
 		fputs("\r\033[K", stderr);
 	if (!err)
-		err = pipeline__report(p, &began);
+		err = profile__describe(profile, &losses);
+	if (!plan->no_drop)
+		caps__drop();
 	if (!err)
-		err = describe_profile(profile, p);
+		err = profile__each(profile);
+	if (!err)
+		err = pipeline__report(p, &began);
+	if (!err) {
+		fputs(losses.data ? losses.data : "", stderr);
+		pipeline__print_gaps(p);
+	}
+	strbuf__free(&losses);
 	profile__free(profile);
 	return err;
 }

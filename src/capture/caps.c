@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,4 +49,30 @@ int caps__missing(enum caps_need need, struct strbuf *ret_names)
 		strbuf__append_str(ret_names, capabilities[i].name);
 	}
 	return ret_names->failed ? -ENOMEM : 0;
+}
+
+void caps__drop(void)
+{
+	static const int kept[] = {
+		CAP_SYSLOG, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
+		CAP_SETUID, CAP_SETGID,	    CAP_KILL};
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
+	uint64_t mask = 0;
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		mask |= 1ull << kept[i];
+	if (syscall(SYS_capget, &header, data))
+		return;
+	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		uint32_t part = (uint32_t)(mask >> (32 * i));
+
+		data[i].effective &= part;
+		data[i].permitted &= part;
+		data[i].inheritable = 0;
+	}
+	/* to have fewer needs no right; and no program that is run gives them back */
+	syscall(SYS_capset, &header, data);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	errno = 0;
 }

@@ -325,7 +325,6 @@ int profile__run(struct profile *p, const pid_t *pids, size_t n_pids,
 		 const struct profile_sink *sink, const volatile sig_atomic_t *interrupted,
 		 struct error *e)
 {
-	bool times = p->plan->mode == PLAN_MODE_OFFCPU;
 	int err;
 
 	p->sink = sink;
@@ -343,13 +342,20 @@ int profile__run(struct profile *p, const pid_t *pids, size_t n_pids,
 	}
 	/* names can wait */
 	self__set_priority(SELF_AS_STARTED);
-	if (!err && p->plan->format != PLAN_FORMAT_SAMPLES)
-		err = stacks__each(p->stacks, times, hand_out_stack, p);
 	if (err && !(e && e->text))
 		error__set(e, -err, "the capture failed: %s",
 			   err == -EBADMSG ? "the kernel handed over a record that makes no sense"
 					   : strerror(-err));
 	return err;
+}
+
+int profile__each(struct profile *p)
+{
+	bool times = p->plan->mode == PLAN_MODE_OFFCPU;
+
+	if (p->plan->format == PLAN_FORMAT_SAMPLES)
+		return 0;
+	return stacks__each(p->stacks, times, hand_out_stack, p);
 }
 
 int profile__describe(struct profile *p, struct strbuf *ret_text)

@@ -50,10 +50,8 @@ struct profile_sink {
 struct profile *profile__new(const struct plan *plan);
 void profile__free(struct profile *p);
 
-/*
- * Sample `pids` for plan->duration seconds, or until *interrupted is set or they have all ended;
- * then hand out the stacks. Returns 0 or -errno with `e` set.
- */
+/* Sample `pids` for plan->duration seconds, or until *interrupted is set or they have all ended.
+ * `sink` is borrowed for as long as the struct lives. Returns 0 or -errno with `e` set. */
 int profile__run(struct profile *p, const pid_t *pids, size_t n_pids,
 		 const struct profile_sink *sink, const volatile sig_atomic_t *interrupted,
 		 struct error *e);
@@ -61,5 +59,9 @@ int profile__run(struct profile *p, const pid_t *pids, size_t n_pids,
 /* What should be known of the result, a line each with its newline: nothing if all is whole. With
  * plan->verbose, every count. Returns 0 or -ENOMEM. */
 int profile__describe(struct profile *p, struct strbuf *ret_text);
+
+/* Hand out the stacks: none with PLAN_FORMAT_SAMPLES, for each was handed out as it came. Takes no
+ * privileges. Returns 0, or what sink->stack returned. */
+int profile__each(struct profile *p);
 
 #endif
