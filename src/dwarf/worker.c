@@ -44,9 +44,11 @@ struct request {
 };
 
 struct answer {
-	uint32_t n;
+	uint32_t n; /* UNUSABLE: there is nothing to be had of this file */
 	uint32_t text_len;
 };
+
+#define UNUSABLE UINT32_MAX
 
 struct answer_frame {
 	uint64_t addr;
@@ -262,13 +264,15 @@ static int reply_tail_calls(struct debug_info *d, const struct request *request)
 
 static int answer(struct debug_info *d, const struct request *request)
 {
+	const struct answer unusable = {.n = UNUSABLE};
 	const struct debug_frame *frames = NULL;
-	size_t n = 0;
+	size_t n;
 
-	if (d && request->tail_calls)
+	if (!d)
+		return write_all(0, &unusable, sizeof(unusable));
+	if (request->tail_calls)
 		return reply_tail_calls(d, request);
-	if (d)
-		n = debug_info__find(d, request->addr, request->exact, &frames);
+	n = debug_info__find(d, request->addr, request->exact, &frames);
 	return reply_names(frames, n);
 }
 
@@ -461,6 +465,8 @@ static int hear_answer(struct worker *w, int64_t until, size_t *ret_n)
 	struct answer answer;
 	int err = hear(w, &answer, sizeof(answer), until);
 
+	if (!err && answer.n == UNUSABLE)
+		return -EINVAL;
 	if (!err && (answer.n > MAX_FRAMES || answer.text_len > MAX_TEXT))
 		err = -EIO;
 	if (!err)
@@ -492,6 +498,7 @@ static int consult(struct worker *w, const struct request *request)
 		err = start(w);
 	if (err) {
 		w->hopeless = true;
+		w->given_up++;
 		return 0;
 	}
 	if (!file->known)
@@ -507,7 +514,8 @@ static int consult(struct worker *w, const struct request *request)
 		w->given_up++;
 		if (err == -ETIMEDOUT)
 			w->lost_ms += (int)(now_ms() - before);
-		end(w);
+		if (err != -EINVAL) /* it has fallen, or may be anywhere */
+			end(w);
 		if (w->lost_ms > MAX_LOST_MS)
 			w->hopeless = true;
 		return 0;

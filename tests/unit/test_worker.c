@@ -120,6 +120,7 @@ static void test_no_dwarf(void **state)
 	self = worker__add(w, open_self(), -1);
 	assert_int_equal(worker__find(w, garbage, 0x1000, true, &frames), 0);
 	assert_true(finds_chain(w, self));
+	assert_int_equal(worker__given_up(w), 1);
 	worker__free(w);
 }
 
