@@ -258,7 +258,7 @@ shows() {
 @test "100,000 different stacks: none is mixed up, none is lost without a word" {
 	start_fixture many_stacks 100000 threads 2
 	before=$(cpu_ns "$fixture_pid")
-	"$pmp" --mode=cpu -p "$fixture_pid" -F 1999 --duration 3 --no-kernel >out 2>err
+	"$pmp" --mode=cpu -p "$fixture_pid" -F 1999 --duration 3 --no-kernel --no-lines --no-inlines >out 2>err
 	used=$(($(cpu_ns "$fixture_pid") - before))
 	cat err
 	total=$(lines_total out)
