@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/strbuf.h"
 #include "proc/elf_file.h"
@@ -10,6 +11,7 @@
 #include "sym/debugfile.h"
 #include "sym/demangle.h"
 #include "sym/elfsym.h"
+#include "sym/minidebug.h"
 
 struct bytes {
 	const uint8_t *data;
@@ -34,8 +36,10 @@ static void use(const void *bytes, size_t size)
 	struct elf_range eh_frame, hdr;
 	struct strbuf text = STRBUF_INIT;
 	const char *name;
+	struct minidebug *mini;
 	struct elfsym *s;
 	uint64_t start;
+	int alt = -1;
 
 	if (!f)
 		return;
@@ -45,7 +49,10 @@ static void use(const void *bytes, size_t size)
 		abort();
 	if (!debugfile__find(f, "/nowhere/x", "/nowhere", &debug))
 		elf_file__free(debug);
-	s = elfsym__new(f, f);
+	if (!debugfile__find_alt(f, "/nowhere", &alt) && alt >= 0)
+		close(alt);
+	mini = minidebug__new(f);
+	s = elfsym__new(f, mini ? minidebug__file(mini) : f);
 	for (uint64_t addr = 0x250; s && addr < 0x350; addr += 3) {
 		if (elfsym__find(s, addr, &name, &start))
 			continue;
@@ -53,9 +60,11 @@ static void use(const void *bytes, size_t size)
 			abort();
 		strbuf__reset(&text);
 		demangle(name, &text);
+		demangle_function(name, &text);
 	}
 	strbuf__free(&text);
 	elfsym__free(s);
+	minidebug__free(mini);
 	elf_file__free(f);
 }
 
