@@ -32,8 +32,10 @@ struct unit {
 struct debug_info {
 	int fd, alt_fd;
 	Dwarf *dwarf, *alt;
-	struct code_ranges *ranges; /* of all units */
+	Dwarf_Aranges *aranges;	    /* NULL: there are none */
+	struct code_ranges *ranges; /* of all units; NULL: not needed yet */
 	struct unit *units;	    /* those that were needed */
+	bool damaged;
 	struct strbuf text;
 	struct debug_frame frames[DEBUG_INFO_MAX_INLINED + 1];
 	struct {
@@ -41,6 +43,7 @@ struct debug_info {
 	} at[DEBUG_INFO_MAX_INLINED + 1];
 };
 
+/* What the units themselves say of their code: all of them have to be read for it. */
 static int read_units(struct debug_info *d)
 {
 	Dwarf_CU *cu = NULL;
@@ -57,7 +60,24 @@ static int read_units(struct debug_info *d)
 			return -ENOMEM;
 	}
 	code_ranges__sort(d->ranges);
-	return code_ranges__count(d->ranges) ? 0 : -ENOENT;
+	return 0;
+}
+
+/* .debug_aranges is quick, but many a compiler leaves it out, or units out of it. */
+static int find_unit_die(struct debug_info *d, uint64_t addr, Dwarf_Die *ret_die)
+{
+	Dwarf_Arange *range = d->aranges ? dwarf_getarange_addr(d->aranges, addr) : NULL;
+	Dwarf_Off offset;
+
+	if (range && !dwarf_getarangeinfo(range, NULL, NULL, &offset) &&
+	    dwarf_offdie(d->dwarf, offset, ret_die))
+		return 0;
+	if (!d->ranges && read_units(d)) {
+		code_ranges__free(d->ranges);
+		d->ranges = NULL;
+		return -ENOMEM;
+	}
+	return code_ranges__find(d->ranges, addr, ret_die);
 }
 
 /* libdw would look for the file itself, wherever the name sends it; and without it what is there
@@ -92,10 +112,13 @@ struct debug_info *debug_info__new(int fd, int alt_fd)
 	d->alt_fd = alt_fd;
 	d->dwarf = dwarf_begin(fd, DWARF_C_READ);
 	err = d->dwarf ? set_alt(d) : -EINVAL;
-	if (!err)
-		err = read_units(d);
-	if (!err)
+	if (!err) {
+		size_t n;
+
+		if (dwarf_getaranges(d->dwarf, &d->aranges, &n))
+			d->aranges = NULL;
 		return d;
+	}
 	debug_info__free(d);
 	errno = -err;
 	return NULL;
@@ -158,8 +181,12 @@ static struct unit *find_unit(struct debug_info *d, uint64_t addr)
 	Dwarf_Off offset;
 	uint8_t type;
 
-	if (code_ranges__find(d->ranges, addr, &die))
+	if (find_unit_die(d, addr, &die))
 		return NULL;
+	if (dwarf_tag(&die) != DW_TAG_compile_unit && dwarf_tag(&die) != DW_TAG_skeleton_unit) {
+		d->damaged = true;
+		return NULL;
+	}
 	offset = dwarf_dieoffset(&die);
 	HASH_FIND(hh, d->units, &offset, sizeof(offset), u);
 	if (u)
@@ -316,4 +343,9 @@ size_t debug_info__tail_calls(struct debug_info *d, uint64_t return_addr, uint64
 	};
 
 	return tail_calls__find(&space, return_addr, callee_addr, ret_addrs);
+}
+
+bool debug_info__damaged(const struct debug_info *d)
+{
+	return d->damaged;
 }

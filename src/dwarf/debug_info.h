@@ -31,7 +31,8 @@ struct debug_frame {
 
 /*
  * `fd` is the file that has .debug_info, `alt_fd` what its .gnu_debugaltlink names, or -1; both are
- * taken over. NULL with errno: ENOENT (there is no DWARF in it), EINVAL, ENOMEM.
+ * taken over. NULL with errno: EINVAL (there is no DWARF in it, or what it names is missing),
+ * ENOMEM.
  */
 struct debug_info *debug_info__new(int fd, int alt_fd);
 void debug_info__free(struct debug_info *d);
@@ -43,6 +44,9 @@ void debug_info__free(struct debug_info *d);
  */
 size_t debug_info__find(struct debug_info *d, uint64_t addr, bool exact,
 			const struct debug_frame **ret_frames);
+
+/* Whether something was met that makes no sense. */
+bool debug_info__damaged(const struct debug_info *d);
 
 /* tail_calls__find() in this object. Returns how many addresses were stored. */
 size_t debug_info__tail_calls(struct debug_info *d, uint64_t return_addr, uint64_t callee_addr,

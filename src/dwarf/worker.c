@@ -273,6 +273,8 @@ static int answer(struct debug_info *d, const struct request *request)
 	if (request->tail_calls)
 		return reply_tail_calls(d, request);
 	n = debug_info__find(d, request->addr, request->exact, &frames);
+	if (!n && debug_info__damaged(d))
+		return write_all(0, &unusable, sizeof(unusable));
 	return reply_names(frames, n);
 }
 
