@@ -67,8 +67,12 @@ collection() {
 # sift KEYS FOLDER: pt-sift's pages, with either pt-pmp, in the files sift.ours and sift.theirs
 sift() {
 	local whose
+	# what pt-stalk started may still be at work on its files
+	rm -rf frozen
+	mkdir frozen
+	cp -r "$2" frozen/
 	for whose in ours theirs; do
-		printf %s "$1" | PATH=$PWD/$whose:$PATH pt-sift "$2" >"sift.$whose" 2>"sift.$whose.err"
+		printf %s "$1" | PATH=$PWD/$whose:$PATH pt-sift "frozen/$2" >"sift.$whose" 2>"sift.$whose.err"
 	done
 	cat sift.ours sift.ours.err
 }
