@@ -93,10 +93,12 @@ static int capture_by_bpf(const struct plan *plan, struct pipeline *p, const pid
 		.arg = p,
 	};
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-	struct session *session = session__new(plan, e);
+	int err = pipeline__expect_samples(p);
+	struct session *session = err ? NULL : session__new(plan, e);
 	time_t began = time(NULL);
-	int err = session ? pipeline__open_saved(p) : -errno;
 
+	if (!err)
+		err = session ? pipeline__open_saved(p) : -errno;
 	if (!err && plan->iterations > 1) {
 		sigaction(SIGINT, &action, NULL);
 		sigaction(SIGTERM, &action, NULL);
@@ -133,11 +135,13 @@ static int profile(const struct plan *plan, struct pipeline *p, const pid_t *pid
 		.wants = pipeline__wants,
 		.arg = p,
 	};
-	struct profile *profile = profile__new(plan);
+	int err = pipeline__expect_samples(p);
+	struct profile *profile = err ? NULL : profile__new(plan);
 	struct strbuf losses = STRBUF_INIT;
 	time_t began = time(NULL);
-	int err = profile ? 0 : -errno;
 
+	if (!err && !profile)
+		err = -errno;
 	if (!err) {
 		sigaction(SIGINT, &action, NULL);
 		sigaction(SIGTERM, &action, NULL);

@@ -84,15 +84,6 @@ static int start_reading(struct pipeline *p, enum input_format format)
 
 struct pipeline *pipeline__new(const struct plan *plan, struct error *e)
 {
-	const struct symbolizer_options options = {
-		.names = {.debug_dir = plan->debug_dir,
-			  .no_lines = plan->no_lines || plan->readnever,
-			  .no_inlines = plan->no_inlines || plan->readnever,
-			  .no_drop = plan->no_drop},
-		.annotate = plan->annotate,
-		.by_process = plan->by_process,
-		.off_cpu = plan->mode == PLAN_MODE_OFFCPU,
-	};
 	struct pipeline *p = calloc(1, sizeof(*p));
 	int err = ENOMEM;
 
@@ -112,9 +103,8 @@ struct pipeline *pipeline__new(const struct plan *plan, struct error *e)
 		goto fail;
 	}
 	p->shortener = shortener__new(dialect_of(plan, INPUT_GDB));
-	p->symbolizer = symbolizer__new(&options);
 	p->buffer = malloc(READ_SIZE);
-	if (!p->shortener || !p->symbolizer || !p->buffer)
+	if (!p->shortener || !p->buffer)
 		goto fail;
 	p->aggregate = aggregate__new(p->shortener, p->filter, plan->lines);
 	if (!p->aggregate)
@@ -140,6 +130,23 @@ void pipeline__free(struct pipeline *p)
 	strbuf__free(&p->iteration);
 	free(p->buffer);
 	free(p);
+}
+
+int pipeline__expect_samples(struct pipeline *p)
+{
+	const struct plan *plan = p->plan;
+	const struct symbolizer_options options = {
+		.names = {.debug_dir = plan->debug_dir,
+			  .no_lines = plan->no_lines || plan->readnever,
+			  .no_inlines = plan->no_inlines || plan->readnever,
+			  .no_drop = plan->no_drop},
+		.annotate = plan->annotate,
+		.by_process = plan->by_process,
+		.off_cpu = plan->mode == PLAN_MODE_OFFCPU,
+	};
+
+	p->symbolizer = symbolizer__new(&options);
+	return p->symbolizer ? 0 : -errno;
 }
 
 static int count_earlier(struct pipeline *p)

@@ -23,6 +23,10 @@ struct pipeline;
 struct pipeline *pipeline__new(const struct plan *plan, struct error *e);
 void pipeline__free(struct pipeline *p);
 
+/* Get ready to name what was captured: before a capture, while the process is small, for it forks.
+ * Returns 0 or -ENOMEM. */
+int pipeline__expect_samples(struct pipeline *p);
+
 /* Open the file of --save-samples, if there is to be one, and count what it holds already. To be
  * called last before the capture, so that a run that cannot be leaves no empty file. */
 int pipeline__open_saved(struct pipeline *p);

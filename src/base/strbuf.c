@@ -58,20 +58,25 @@ int strbuf__append_char(struct strbuf *b, char c)
 
 int strbuf__printf(struct strbuf *b, const char *fmt, ...)
 {
+	size_t room = b->capacity - b->len;
 	va_list args;
 	int len, err;
 
 	va_start(args, fmt);
-	len = vsnprintf(NULL, 0, fmt, args);
+	len = vsnprintf(room ? b->data + b->len : NULL, room, fmt, args);
 	va_end(args);
 	if (len < 0)
 		return -EINVAL;
-	err = strbuf__reserve(b, (size_t)len);
-	if (err)
-		return err;
-	va_start(args, fmt);
-	vsnprintf(b->data + b->len, (size_t)len + 1, fmt, args);
-	va_end(args);
+	if ((size_t)len >= room) {
+		if (room)
+			b->data[b->len] = '\0';
+		err = strbuf__reserve(b, (size_t)len);
+		if (err)
+			return err;
+		va_start(args, fmt);
+		vsnprintf(b->data + b->len, (size_t)len + 1, fmt, args);
+		va_end(args);
+	}
 	b->len += (size_t)len;
 	return 0;
 }

@@ -31,6 +31,7 @@ struct unit {
 
 struct debug_info {
 	int fd, alt_fd;
+	Elf *elf, *alt_elf;
 	Dwarf *dwarf, *alt;
 	Dwarf_Aranges *aranges;	    /* NULL: there are none */
 	struct code_ranges *ranges; /* of all units; NULL: not needed yet */
@@ -80,6 +81,47 @@ static int find_unit_die(struct debug_info *d, uint64_t addr, Dwarf_Die *ret_die
 	return code_ranges__find(d->ranges, addr, ret_die);
 }
 
+/*
+ * libdw decompresses every section that it knows when it begins, needed or not; those of variables
+ * and macros are often the larger half. One without contents it leaves alone.
+ */
+static void leave_out_unused(Elf *elf)
+{
+	static const char *const unused[] = {".debug_loc", ".debug_loclists", ".debug_macro",
+					     ".debug_macinfo", ".debug_frame"};
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		const char *name;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		for (size_t i = 0; name && i < sizeof(unused) / sizeof(unused[0]); i++) {
+			if (strcmp(name, unused[i]))
+				continue;
+			header.sh_type = SHT_NOBITS;
+			gelf_update_shdr(section, &header);
+		}
+	}
+}
+
+/* Returns 0 or -EINVAL. */
+static int begin(int fd, Elf **ret_elf, Dwarf **ret_dwarf)
+{
+	elf_version(EV_CURRENT);
+	*ret_elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!*ret_elf)
+		return -EINVAL;
+	leave_out_unused(*ret_elf);
+	*ret_dwarf = dwarf_begin_elf(*ret_elf, DWARF_C_READ, NULL);
+	return *ret_dwarf ? 0 : -EINVAL;
+}
+
 /* libdw would look for the file itself, wherever the name sends it; and without it what is there
  * cannot be read. */
 static int set_alt(struct debug_info *d)
@@ -89,8 +131,7 @@ static int set_alt(struct debug_info *d)
 
 	if (dwelf_dwarf_gnu_debugaltlink(d->dwarf, &name, &id) <= 0)
 		return 0;
-	d->alt = d->alt_fd >= 0 ? dwarf_begin(d->alt_fd, DWARF_C_READ) : NULL;
-	if (!d->alt)
+	if (d->alt_fd < 0 || begin(d->alt_fd, &d->alt_elf, &d->alt))
 		return -EINVAL;
 	dwarf_setalt(d->dwarf, d->alt);
 	return 0;
@@ -99,7 +140,7 @@ static int set_alt(struct debug_info *d)
 struct debug_info *debug_info__new(int fd, int alt_fd)
 {
 	struct debug_info *d = calloc(1, sizeof(*d));
-	int err = -ENOMEM;
+	int err;
 
 	if (!d) {
 		close(fd);
@@ -110,8 +151,9 @@ struct debug_info *debug_info__new(int fd, int alt_fd)
 	}
 	d->fd = fd;
 	d->alt_fd = alt_fd;
-	d->dwarf = dwarf_begin(fd, DWARF_C_READ);
-	err = d->dwarf ? set_alt(d) : -EINVAL;
+	err = begin(fd, &d->elf, &d->dwarf);
+	if (!err)
+		err = set_alt(d);
 	if (!err) {
 		size_t n;
 
@@ -140,6 +182,8 @@ void debug_info__free(struct debug_info *d)
 		dwarf_end(d->dwarf);
 	if (d->alt)
 		dwarf_end(d->alt);
+	elf_end(d->elf);
+	elf_end(d->alt_elf);
 	close(d->fd);
 	if (d->alt_fd >= 0)
 		close(d->alt_fd);

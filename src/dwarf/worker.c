@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ struct request {
 };
 
 struct answer {
-	uint32_t n; /* UNUSABLE: there is nothing to be had of this file */
+	uint32_t n; /* frames, then the text; UNUSABLE: there is nothing to be had of this file */
 	uint32_t text_len;
 };
 
@@ -62,6 +61,7 @@ struct answer_frame {
 #define NO_ADDRESS 2u
 
 #define MAX_FRAMES (DEBUG_INFO_MAX_INLINED + 1)
+#define MAX_ANSWER (sizeof(struct answer) + MAX_FRAMES * sizeof(struct answer_frame) + MAX_TEXT + 1)
 
 struct file {
 	int fd, alt_fd;
@@ -80,7 +80,9 @@ struct worker {
 	/* the last answer */
 	struct debug_frame frames[MAX_FRAMES];
 	uint64_t addrs[MAX_FRAMES];
-	char *text;
+	char *heard; /* MAX_ANSWER bytes */
+	size_t n_heard;
+	int64_t waits; /* ms that a recv() may take, so far */
 };
 
 /* The worker's side. */
@@ -219,15 +221,19 @@ static uint32_t put(struct strbuf *text, const char *str)
 	return (uint32_t)at;
 }
 
-static int reply_frames(const struct answer_frame *frames, size_t n, const struct strbuf *text)
+/* In one piece: the parent wakes once. */
+static int reply(const struct answer_frame *frames, size_t n, const struct strbuf *text)
 {
 	struct answer answer = {.n = (uint32_t)n, .text_len = (uint32_t)text->len};
+	struct strbuf out = STRBUF_INIT;
+	int err;
 
-	return text->failed || write_all(0, &answer, sizeof(answer)) ||
-			       write_all(0, frames, n * sizeof(frames[0])) ||
-			       write_all(0, text->data, text->len)
-		       ? -1
-		       : 0;
+	strbuf__append(&out, &answer, sizeof(answer));
+	strbuf__append(&out, frames, n * sizeof(frames[0]));
+	strbuf__append(&out, text->data, text->len);
+	err = text->failed || out.failed ? -1 : write_all(0, out.data, out.len);
+	strbuf__free(&out);
+	return err;
 }
 
 static int reply_names(const struct debug_frame *frames, size_t n)
@@ -245,7 +251,7 @@ static int reply_names(const struct debug_frame *frames, size_t n)
 				 (frames[i].no_address ? NO_ADDRESS : 0),
 		};
 	}
-	err = reply_frames(out, n, &text);
+	err = reply(out, n, &text);
 	strbuf__free(&text);
 	return err;
 }
@@ -259,7 +265,7 @@ static int reply_tail_calls(struct debug_info *d, const struct request *request)
 
 	for (size_t i = 0; i < n; i++)
 		out[i] = (struct answer_frame){.addr = addrs[i], .name = NO_TEXT, .file = NO_TEXT};
-	return reply_frames(out, n, &none);
+	return reply(out, n, &none);
 }
 
 static int answer(struct debug_info *d, const struct request *request)
@@ -295,17 +301,6 @@ __attribute__((noreturn)) static void serve(void)
 
 /* The parent's side. */
 
-struct worker *worker__new(bool keep_privileges)
-{
-	struct worker *w = calloc(1, sizeof(*w));
-
-	if (!w)
-		return NULL;
-	w->keep_privileges = keep_privileges;
-	w->socket = -1;
-	return w;
-}
-
 static void end(struct worker *w)
 {
 	if (w->socket >= 0)
@@ -332,7 +327,7 @@ void worker__free(struct worker *w)
 			close(w->files[i].alt_fd);
 	}
 	free(w->files);
-	free(w->text);
+	free(w->heard);
 	free(w);
 }
 
@@ -374,7 +369,20 @@ static int start(struct worker *w)
 		return -errno;
 	}
 	w->socket = sockets[0];
+	w->waits = 0;
 	return 0;
+}
+
+struct worker *worker__new(bool keep_privileges)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->keep_privileges = keep_privileges;
+	w->socket = -1;
+	start(w); /* else at the first need */
+	return w;
 }
 
 static int ask(struct worker *w, const struct request *request, const struct file *file)
@@ -415,72 +423,91 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* All of it before the time has come, or -EIO or -ETIMEDOUT. */
-static int hear(struct worker *w, void *bytes, size_t len, int64_t until)
+/* A system call only where it is another time than the last. */
+static int wait_at_most(struct worker *w, int64_t ms)
 {
-	for (char *at = bytes; len > 0;) {
-		struct pollfd fd = {.fd = w->socket, .events = POLLIN};
-		int64_t left = until - now_ms();
-		ssize_t n;
+	struct timeval limit;
 
-		if (left <= 0)
-			return -ETIMEDOUT;
-		if (poll(&fd, 1, (int)left) <= 0)
-			continue;
-		n = recv(w->socket, at, len, MSG_DONTWAIT);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n <= 0)
-			return -EIO;
-		at += n;
-		len -= (size_t)n;
-	}
+	ms = ms <= LIMIT_MS ? LIMIT_MS : ms;
+	if (ms == w->waits)
+		return 0;
+	w->waits = ms;
+	limit = (struct timeval){.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
+	return setsockopt(w->socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+}
+
+/* At least one byte more, or -EIO or -ETIMEDOUT. */
+static int hear(struct worker *w, int64_t until)
+{
+	int64_t left = until - now_ms();
+	ssize_t n;
+
+	if (left <= 0)
+		return -ETIMEDOUT;
+	if (wait_at_most(w, left))
+		return -EIO;
+	n = recv(w->socket, w->heard + w->n_heard, MAX_ANSWER - w->n_heard, 0);
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return 0;
+	if (n <= 0)
+		return -EIO;
+	w->n_heard += (size_t)n;
 	return 0;
 }
 
 /* It has read what may have told it to lie. */
-static int take(struct worker *w, const struct answer *answer, const struct answer_frame *frames)
+static int take(struct worker *w, const struct answer *answer)
 {
-	if (answer->text_len && w->text[answer->text_len - 1] != '\0')
+	const char *frames = w->heard + sizeof(*answer);
+	const char *text = frames + answer->n * sizeof(struct answer_frame);
+
+	if (answer->text_len && text[answer->text_len - 1] != '\0')
 		return -EIO;
 	for (uint32_t i = 0; i < answer->n; i++) {
-		const struct answer_frame *f = &frames[i];
+		struct answer_frame f;
 
-		if ((f->name != NO_TEXT && f->name >= answer->text_len) ||
-		    (f->file != NO_TEXT && f->file >= answer->text_len) || f->line < 0)
+		memcpy(&f, frames + i * sizeof(f), sizeof(f));
+		if ((f.name != NO_TEXT && f.name >= answer->text_len) ||
+		    (f.file != NO_TEXT && f.file >= answer->text_len) || f.line < 0)
 			return -EIO;
 		w->frames[i] = (struct debug_frame){
-			.name = f->name == NO_TEXT ? NULL : w->text + f->name,
-			.mangled = f->flags & MANGLED,
-			.file = f->file == NO_TEXT ? NULL : w->text + f->file,
-			.line = f->line,
-			.no_address = f->flags & NO_ADDRESS,
+			.name = f.name == NO_TEXT ? NULL : text + f.name,
+			.mangled = f.flags & MANGLED,
+			.file = f.file == NO_TEXT ? NULL : text + f.file,
+			.line = f.line,
+			.no_address = f.flags & NO_ADDRESS,
 		};
-		w->addrs[i] = f->addr;
+		w->addrs[i] = f.addr;
 	}
 	return 0;
 }
 
 static int hear_answer(struct worker *w, int64_t until, size_t *ret_n)
 {
-	struct answer_frame frames[MAX_FRAMES];
-	struct answer answer;
-	int err = hear(w, &answer, sizeof(answer), until);
+	struct answer answer = {0};
+	size_t len = sizeof(answer);
+	int err = 0;
 
-	if (!err && answer.n == UNUSABLE)
-		return -EINVAL;
-	if (!err && (answer.n > MAX_FRAMES || answer.text_len > MAX_TEXT))
+	if (!w->heard)
+		w->heard = malloc(MAX_ANSWER);
+	if (!w->heard)
+		return -ENOMEM;
+	w->n_heard = 0;
+	while (!err && w->n_heard < len) {
+		err = hear(w, until);
+		if (err || w->n_heard < sizeof(answer) || len > sizeof(answer))
+			continue;
+		memcpy(&answer, w->heard, sizeof(answer));
+		if (answer.n == UNUSABLE)
+			return -EINVAL;
+		if (answer.n > MAX_FRAMES || answer.text_len > MAX_TEXT)
+			return -EIO;
+		len += answer.n * sizeof(struct answer_frame) + answer.text_len;
+	}
+	if (!err && w->n_heard > len) /* nobody asked for more */
 		err = -EIO;
 	if (!err)
-		err = hear(w, frames, answer.n * sizeof(frames[0]), until);
-	if (!err && !w->text) {
-		w->text = malloc(MAX_TEXT);
-		err = w->text ? 0 : -ENOMEM;
-	}
-	if (!err)
-		err = hear(w, w->text, answer.text_len, until);
-	if (!err)
-		err = take(w, &answer, frames);
+		err = take(w, &answer);
 	if (!err)
 		*ret_n = answer.n;
 	return err;

@@ -15,8 +15,10 @@
 
 struct worker;
 
-/* Started at the first need. With `keep_privileges` it keeps what its parent has, for debugging.
- * NULL with errno ENOMEM. */
+/*
+ * It starts here: a fork is cheapest, and shares least, while the parent is small. With
+ * `keep_privileges` it keeps what its parent has, for debugging. NULL with errno ENOMEM.
+ */
 struct worker *worker__new(bool keep_privileges);
 void worker__free(struct worker *w);
 

@@ -86,16 +86,46 @@ static void end_frame(struct symbolizer *s)
 	s->ends[++s->n] = s->text.len;
 }
 
+/* "0x%016x in ": of every frame of every stack, so not by printf. */
+static void append_address(struct symbolizer *s, uint64_t pc)
+{
+	char text[] = "0x0123456789abcdef in ";
+
+	for (int i = 17; i > 1; i--, pc >>= 4)
+		text[i] = "0123456789abcdef"[pc & 15];
+	strbuf__append(&s->text, text, sizeof(text) - 1);
+}
+
+/* "#%-2zu ", likewise. */
+static void append_number(struct symbolizer *s)
+{
+	char text[] = "#0  ";
+
+	if (s->n >= 100) {
+		strbuf__printf(&s->text, "#%zu ", s->n);
+		return;
+	}
+	if (s->n >= 10) {
+		text[1] = (char)('0' + s->n / 10);
+		text[2] = (char)('0' + s->n % 10);
+	} else {
+		text[1] = (char)('0' + s->n);
+	}
+	strbuf__append(&s->text, text, sizeof(text) - 1);
+}
+
 static void named_frame(struct symbolizer *s, uint64_t pc, const struct named_frame *frame,
 			const char *from)
 {
-	strbuf__printf(&s->text, "#%-2zu ", s->n);
+	append_number(s);
 	if (!frame->no_address)
-		strbuf__printf(&s->text, "0x%016" PRIx64 " in ", pc);
+		append_address(s, pc);
 	strbuf__append_str(&s->text, frame->name);
 	strbuf__append_str(&s->text, " ()");
 	if (frame->file) {
-		strbuf__printf(&s->text, " at %s:%d", frame->file, frame->line);
+		strbuf__append_str(&s->text, " at ");
+		strbuf__append_str(&s->text, frame->file);
+		strbuf__printf(&s->text, ":%d", frame->line);
 	} else if (*from) {
 		strbuf__append_str(&s->text, " from ");
 		strbuf__append_untrusted(&s->text, from, strlen(from), ' ');
@@ -116,7 +146,8 @@ static void jit_frame(struct symbolizer *s, const struct raw_frame *raw, pid_t p
 	const char *name = perf_maps__find(s->jit, raw->pid ? raw->pid : pid,
 					   raw->exact ? raw->pc : raw->pc - 1);
 
-	strbuf__printf(&s->text, "#%-2zu 0x%016" PRIx64 " in ", s->n, raw->pc);
+	append_number(s);
+	append_address(s, raw->pc);
 	if (name)
 		strbuf__append_untrusted(&s->text, name, strnlen(name, MAX_JIT_NAME), ' ');
 	else
@@ -171,7 +202,8 @@ static int user_frames(struct symbolizer *s, const struct raw_sample *sample, si
 		return err;
 	if (!raw->signal)
 		return named_frames(s, raw, sample->pid);
-	strbuf__printf(&s->text, "#%-2zu <signal handler called>", s->n);
+	append_number(s);
+	strbuf__append_str(&s->text, "<signal handler called>");
 	end_frame(s);
 	return 0;
 }
@@ -189,7 +221,7 @@ static void bare_frame(struct symbolizer *s, const char *name, const char *suffi
 	size_t start;
 	char *p;
 
-	strbuf__printf(&s->text, "#%-2zu ", s->n);
+	append_number(s);
 	start = s->text.len;
 	strbuf__append_untrusted(&s->text, *name ? name : "??", *name ? strlen(name) : 2, '_');
 	if (s->text.failed)
@@ -200,7 +232,10 @@ static void bare_frame(struct symbolizer *s, const char *name, const char *suffi
 		    (*p == '@' && (!p[1] || p[1] == '@')))
 			*p = '_';
 	}
-	strbuf__printf(&s->text, "%s@@%s 0x%016" PRIx64, suffix, what, addr);
+	strbuf__append_str(&s->text, suffix);
+	strbuf__append_str(&s->text, "@@");
+	strbuf__append_str(&s->text, what);
+	strbuf__printf(&s->text, " 0x%016" PRIx64, addr);
 	end_frame(s);
 }
 
@@ -323,7 +358,9 @@ int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, uns
 			return err;
 	}
 	if (end) {
-		strbuf__printf(&s->text, "#%-2zu 0x%016x in %s ()", s->n, 0, end);
+		append_number(s);
+		append_address(s, 0);
+		strbuf__printf(&s->text, "%s ()", end);
 		end_frame(s);
 	}
 	if (s->by_process) {
