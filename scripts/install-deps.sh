@@ -31,23 +31,24 @@ done
 if command -v apt-get >/dev/null 2>&1; then
 	manager=apt
 	for_build='gcc g++ libc6-dev make clang llvm libbpf-dev bpftool|linux-tools-common
-		libelf-dev libdw-dev liblzma-dev libiberty-dev libpcre2-dev zlib1g-dev uthash-dev
+		libelf-dev libdw-dev libdebuginfod-dev liblzma-dev libzstd-dev libiberty-dev libpcre2-dev zlib1g-dev uthash-dev
 		pkgconf|pkg-config'
 	# -core: the programs alone, so that no database server is started
 	for_test='libcmocka-dev bats sysbench gdb elfutils percona-toolkit bpftrace valgrind
 		linux-perf|linux-tools-generic
 		mariadb-server-core|mariadb-server-core-10.6|mariadb-server-core-10.5
 		mariadb-client-core|mariadb-client-core-10.6|mariadb-client-core-10.5
-		libc6-dbg dwz lld clang-format cppcheck shellcheck procps strace binutils util-linux
+		libc6-dbg dwz debuginfod lld clang-format cppcheck shellcheck procps strace binutils util-linux
 		gawk mawk libssl-dev locales perl
 		qemu-system-x86 busybox-static cpio kmod xz-utils zstd debian-archive-keyring'
 elif command -v dnf >/dev/null 2>&1; then
 	manager=dnf
 	for_build='gcc gcc-c++ glibc-devel make clang llvm libbpf-devel bpftool
-		elfutils-libelf-devel elfutils-devel xz-devel binutils-devel pcre2-devel
+		elfutils-libelf-devel elfutils-devel elfutils-debuginfod-client-devel xz-devel
+		libzstd-devel binutils-devel pcre2-devel
 		zlib-devel|zlib-ng-compat-devel uthash-devel pkgconf-pkg-config'
 	for_test='libcmocka-devel bats sysbench gdb elfutils percona-toolkit bpftrace valgrind perf
-		mariadb-server mariadb dwz lld compiler-rt clang-tools-extra cppcheck ShellCheck
+		mariadb-server mariadb dwz elfutils-debuginfod lld compiler-rt clang-tools-extra cppcheck ShellCheck
 		procps-ng strace binutils util-linux gawk mawk openssl-devel glibc-static libasan
 		glibc-langpack-en perl-Test-Harness
 		qemu-system-x86-core virtiofsd busybox cpio kmod xz zstd apt dpkg debian-keyring'

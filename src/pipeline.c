@@ -7,6 +7,7 @@
 #include "fold/functions.h"
 #include "fold/shorten.h"
 #include "read/reader.h"
+#include "sym/debuginfod.h"
 #include "sym/symbolize.h"
 #include "write/output.h"
 #include "write/samples_file.h"
@@ -137,6 +138,7 @@ int pipeline__expect_samples(struct pipeline *p)
 	const struct plan *plan = p->plan;
 	const struct symbolizer_options options = {
 		.names = {.debug_dir = plan->debug_dir,
+			  .debuginfod = plan->debuginfod,
 			  .no_lines = plan->no_lines || plan->readnever,
 			  .no_inlines = plan->no_inlines || plan->readnever,
 			  .no_drop = plan->no_drop},
@@ -145,6 +147,10 @@ int pipeline__expect_samples(struct pipeline *p)
 		.off_cpu = plan->mode == PLAN_MODE_OFFCPU,
 	};
 
+	if (plan->debuginfod && !debuginfod__supported())
+		return error__set(p->e, ENOSYS,
+				  "--debuginfod: not in this build: libdebuginfod's header was "
+				  "not there (libdebuginfod-dev)");
 	p->symbolizer = symbolizer__new(&options);
 	return p->symbolizer ? 0 : -errno;
 }
@@ -417,15 +423,11 @@ int pipeline__report(struct pipeline *p, const time_t *began)
 
 void pipeline__print_gaps(const struct pipeline *p)
 {
-	unsigned int given_up = symbolizer__given_up(p->symbolizer);
+	struct strbuf text = STRBUF_INIT;
 
-	if (!symbolizer__kernel_names(p->symbolizer))
-		fputs("bpf-pmp: kernel names are hidden (kernel.kptr_restrict): kernel frames are "
-		      "shown as ??\n",
-		      stderr);
-	if (given_up)
-		fprintf(stderr,
-			"bpf-pmp: the debug information of %u file%s could not be read (damaged, "
-			"or it took too long): source lines and inlined functions are missing\n",
-			given_up, given_up == 1 ? "" : "s");
+	if (!symbolizer__gaps(p->symbolizer, &text) && text.len) {
+		for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n"))
+			fprintf(stderr, "bpf-pmp: %s\n", line);
+	}
+	strbuf__free(&text);
 }

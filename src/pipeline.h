@@ -24,7 +24,7 @@ struct pipeline *pipeline__new(const struct plan *plan, struct error *e);
 void pipeline__free(struct pipeline *p);
 
 /* Get ready to name what was captured: before a capture, while the process is small, for it forks.
- * Returns 0 or -ENOMEM. */
+ * Returns 0; -ENOSYS: a name cannot be had in the way that is wanted; -ENOMEM. */
 int pipeline__expect_samples(struct pipeline *p);
 
 /* Open the file of --save-samples, if there is to be one, and count what it holds already. To be

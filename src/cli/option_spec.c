@@ -328,6 +328,18 @@ static int set_debug_dir(struct plan *plan, const char *value, struct error *e)
 	return 0;
 }
 
+static int set_debuginfod(struct plan *plan, const char *value, struct error *e)
+{
+	if (strncmp(value, "http://", 7) && strncmp(value, "https://", 8) &&
+	    strncmp(value, "file://", 7))
+		return error__set(e, EINVAL,
+				  "--debuginfod takes http://..., https://... or "
+				  "file://..., not '%s'",
+				  value);
+	plan->debuginfod = value;
+	return 0;
+}
+
 static int set_input(struct plan *plan, const char *value, struct error *e)
 {
 	plan->input = value;
@@ -473,6 +485,10 @@ const struct option_spec option_specs[] = {
 	{0, NULL, NULL, "Other:", NULL, 0, 0},
 	{0, "debug-dir", "FOLDER", "where debug files are (default /usr/lib/debug)", set_debug_dir,
 	 FOR_ALL, 0},
+	{0, "debuginfod", "URL",
+	 "ask this server for debug files that are not there (default: those\n"
+	 "in DEBUGINFOD_URLS; none)",
+	 set_debuginfod, FOR_ALL, 0},
 	{0, "no-drop", NULL, "keep all privileges to the end (for debugging)", NULL, FOR_ALL,
 	 FLAG(no_drop)},
 	{0, "config", "A,B,...", "as the first option: read these files instead of pt-pmp's own",

@@ -18,6 +18,7 @@
 #include "dwarf/code_ranges.h"
 #include "dwarf/lines.h"
 #include "dwarf/names.h"
+#include "dwarf/sections.h"
 #include "dwarf/subprograms.h"
 
 struct unit {
@@ -29,13 +30,18 @@ struct unit {
 	struct subprograms *subprograms;
 };
 
+struct dwarf_file {
+	int fd;
+	Elf *elf;
+	struct sections *sections;
+	Dwarf *dwarf;
+};
+
 struct debug_info {
-	int fd, alt_fd;
-	Elf *elf, *alt_elf;
-	Dwarf *dwarf, *alt;
-	Dwarf_Aranges *aranges;	    /* NULL: there are none */
-	struct code_ranges *ranges; /* of all units; NULL: not needed yet */
-	struct unit *units;	    /* those that were needed */
+	struct dwarf_file main, alt; /* what .gnu_debugaltlink names; -1: nothing */
+	Dwarf_Aranges *aranges;	     /* NULL: there are none */
+	struct code_ranges *ranges;  /* of all units; NULL: not needed yet */
+	struct unit *units;	     /* those that were needed */
 	bool damaged;
 	struct strbuf text;
 	struct debug_frame frames[DEBUG_INFO_MAX_INLINED + 1];
@@ -54,7 +60,7 @@ static int read_units(struct debug_info *d)
 	d->ranges = code_ranges__new();
 	if (!d->ranges)
 		return -ENOMEM;
-	while (dwarf_get_units(d->dwarf, cu, &cu, NULL, &type, &die, NULL) == 0) {
+	while (dwarf_get_units(d->main.dwarf, cu, &cu, NULL, &type, &die, NULL) == 0) {
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
 		if (code_ranges__add(d->ranges, &die))
@@ -71,7 +77,7 @@ static int find_unit_die(struct debug_info *d, uint64_t addr, Dwarf_Die *ret_die
 	Dwarf_Off offset;
 
 	if (range && !dwarf_getarangeinfo(range, NULL, NULL, &offset) &&
-	    dwarf_offdie(d->dwarf, offset, ret_die))
+	    dwarf_offdie(d->main.dwarf, offset, ret_die))
 		return 0;
 	if (!d->ranges && read_units(d)) {
 		code_ranges__free(d->ranges);
@@ -81,45 +87,28 @@ static int find_unit_die(struct debug_info *d, uint64_t addr, Dwarf_Die *ret_die
 	return code_ranges__find(d->ranges, addr, ret_die);
 }
 
-/*
- * libdw decompresses every section that it knows when it begins, needed or not; those of variables
- * and macros are often the larger half. One without contents it leaves alone.
- */
-static void leave_out_unused(Elf *elf)
-{
-	static const char *const unused[] = {".debug_loc", ".debug_loclists", ".debug_macro",
-					     ".debug_macinfo", ".debug_frame"};
-	Elf_Scn *section = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names))
-		return;
-	while ((section = elf_nextscn(elf, section))) {
-		GElf_Shdr header;
-		const char *name;
-
-		if (!gelf_getshdr(section, &header))
-			continue;
-		name = elf_strptr(elf, names, header.sh_name);
-		for (size_t i = 0; name && i < sizeof(unused) / sizeof(unused[0]); i++) {
-			if (strcmp(name, unused[i]))
-				continue;
-			header.sh_type = SHT_NOBITS;
-			gelf_update_shdr(section, &header);
-		}
-	}
-}
-
-/* Returns 0 or -EINVAL. */
-static int begin(int fd, Elf **ret_elf, Dwarf **ret_dwarf)
+/* Returns 0, -EINVAL or -ENOMEM. */
+static int begin(struct dwarf_file *f)
 {
 	elf_version(EV_CURRENT);
-	*ret_elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	if (!*ret_elf)
+	f->elf = elf_begin(f->fd, ELF_C_READ_MMAP, NULL);
+	if (!f->elf)
 		return -EINVAL;
-	leave_out_unused(*ret_elf);
-	*ret_dwarf = dwarf_begin_elf(*ret_elf, DWARF_C_READ, NULL);
-	return *ret_dwarf ? 0 : -EINVAL;
+	f->sections = sections__prepare(f->elf);
+	if (!f->sections)
+		return -errno;
+	f->dwarf = dwarf_begin_elf(f->elf, DWARF_C_READ, NULL);
+	return f->dwarf ? 0 : -EINVAL;
+}
+
+static void end(struct dwarf_file *f)
+{
+	if (f->dwarf)
+		dwarf_end(f->dwarf);
+	elf_end(f->elf);
+	sections__free(f->sections);
+	if (f->fd >= 0)
+		close(f->fd);
 }
 
 /* libdw would look for the file itself, wherever the name sends it; and without it what is there
@@ -128,13 +117,14 @@ static int set_alt(struct debug_info *d)
 {
 	const char *name;
 	const void *id;
+	int err;
 
-	if (dwelf_dwarf_gnu_debugaltlink(d->dwarf, &name, &id) <= 0)
+	if (dwelf_dwarf_gnu_debugaltlink(d->main.dwarf, &name, &id) <= 0)
 		return 0;
-	if (d->alt_fd < 0 || begin(d->alt_fd, &d->alt_elf, &d->alt))
-		return -EINVAL;
-	dwarf_setalt(d->dwarf, d->alt);
-	return 0;
+	err = d->alt.fd < 0 ? -EINVAL : begin(&d->alt);
+	if (!err)
+		dwarf_setalt(d->main.dwarf, d->alt.dwarf);
+	return err;
 }
 
 struct debug_info *debug_info__new(int fd, int alt_fd)
@@ -149,15 +139,15 @@ struct debug_info *debug_info__new(int fd, int alt_fd)
 		errno = ENOMEM;
 		return NULL;
 	}
-	d->fd = fd;
-	d->alt_fd = alt_fd;
-	err = begin(fd, &d->elf, &d->dwarf);
+	d->main.fd = fd;
+	d->alt.fd = alt_fd;
+	err = begin(&d->main);
 	if (!err)
 		err = set_alt(d);
 	if (!err) {
 		size_t n;
 
-		if (dwarf_getaranges(d->dwarf, &d->aranges, &n))
+		if (dwarf_getaranges(d->main.dwarf, &d->aranges, &n))
 			d->aranges = NULL;
 		return d;
 	}
@@ -178,15 +168,8 @@ void debug_info__free(struct debug_info *d)
 		free(u);
 	}
 	code_ranges__free(d->ranges);
-	if (d->dwarf)
-		dwarf_end(d->dwarf);
-	if (d->alt)
-		dwarf_end(d->alt);
-	elf_end(d->elf);
-	elf_end(d->alt_elf);
-	close(d->fd);
-	if (d->alt_fd >= 0)
-		close(d->alt_fd);
+	end(&d->main);
+	end(&d->alt);
 	strbuf__free(&d->text);
 	free(d);
 }
@@ -351,7 +334,7 @@ static int function_at(void *arg, uint64_t addr, Dwarf_Die *ret_function)
 static int symbol(void *arg, const char *name, uint64_t *ret_addr)
 {
 	struct debug_info *d = arg;
-	Elf *elf = dwarf_getelf(d->dwarf);
+	Elf *elf = dwarf_getelf(d->main.dwarf);
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
 

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd_socket.h"
 #include "base/strbuf.h"
 
 #define NOBODY 65534
@@ -34,13 +35,14 @@
 #define MAX_TEXT (1u << 20)
 
 struct request {
-	uint32_t number;
-	uint32_t n_fds; /* sent along with the first request for a number */
-	uint32_t exact;
-	uint32_t tail_calls; /* the answer's frames have addresses alone */
-	uint64_t addr;	     /* with tail_calls the return address */
+	uint32_t number; /* its file comes with the first request for it */
+	uint32_t flags;
+	uint64_t addr; /* with TAIL_CALLS the return address */
 	uint64_t callee;
 };
+
+#define EXACT	   1u
+#define TAIL_CALLS 2u /* the answer's frames have addresses alone */
 
 struct answer {
 	uint32_t n; /* frames, then the text; UNUSABLE: there is nothing to be had of this file */
@@ -164,34 +166,6 @@ static uint64_t size_of(int fd)
 	return fd >= 0 && !fstat(fd, &st) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
 }
 
-static int receive(struct request *ret_request, int ret_fds[2])
-{
-	struct iovec part = {ret_request, sizeof(*ret_request)};
-	union {
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	struct cmsghdr *c;
-	ssize_t n;
-
-	ret_fds[0] = ret_fds[1] = -1;
-	do
-		n = recvmsg(0, &message, MSG_CMSG_CLOEXEC | MSG_WAITALL);
-	while (n < 0 && errno == EINTR);
-	if (n != sizeof(*ret_request))
-		return -1;
-	c = CMSG_FIRSTHDR(&message);
-	if (ret_request->n_fds && c && c->cmsg_type == SCM_RIGHTS)
-		memcpy(ret_fds, CMSG_DATA(c), ret_request->n_fds * sizeof(int));
-	return 0;
-}
-
 static void serve_file(struct served *s, uint32_t number, const int fds[2])
 {
 	if (number >= s->n) {
@@ -276,9 +250,9 @@ static int answer(struct debug_info *d, const struct request *request)
 
 	if (!d)
 		return write_all(0, &unusable, sizeof(unusable));
-	if (request->tail_calls)
+	if (request->flags & TAIL_CALLS)
 		return reply_tail_calls(d, request);
-	n = debug_info__find(d, request->addr, request->exact, &frames);
+	n = debug_info__find(d, request->addr, request->flags & EXACT, &frames);
 	if (!n && debug_info__damaged(d))
 		return write_all(0, &unusable, sizeof(unusable));
 	return reply_names(frames, n);
@@ -288,9 +262,9 @@ __attribute__((noreturn)) static void serve(void)
 {
 	struct served s = {.files = NULL};
 	struct request request;
-	int fds[2];
+	int fds[FD_SOCKET_MAX];
 
-	while (!receive(&request, fds)) {
+	while (!fd_socket__receive(0, &request, sizeof(request), fds)) {
 		if (fds[0] >= 0)
 			serve_file(&s, request.number, fds);
 		if (answer(request.number < s.n ? s.files[request.number] : NULL, &request))
@@ -387,32 +361,10 @@ struct worker *worker__new(bool keep_privileges)
 
 static int ask(struct worker *w, const struct request *request, const struct file *file)
 {
-	struct request copy = *request;
-	struct iovec part = {&copy, sizeof(copy)};
-	union {
-		char bytes[CMSG_SPACE(2 * sizeof(int))];
-		struct cmsghdr align;
-	} control = {.bytes = {0}};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-	struct cmsghdr *c;
-	ssize_t n;
+	const int fds[FD_SOCKET_MAX] = {file->fd, file->alt_fd};
+	size_t n = file->known ? 0 : file->alt_fd >= 0 ? 2 : 1;
 
-	if (!file->known) {
-		int fds[2] = {file->fd, file->alt_fd};
-
-		copy.n_fds = file->alt_fd >= 0 ? 2 : 1;
-		message.msg_control = control.bytes;
-		message.msg_controllen = CMSG_SPACE(copy.n_fds * sizeof(int));
-		c = CMSG_FIRSTHDR(&message);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(copy.n_fds * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, copy.n_fds * sizeof(int));
-	}
-	do
-		n = sendmsg(w->socket, &message, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	return n == sizeof(copy) ? 0 : -EIO;
+	return fd_socket__send(w->socket, request, sizeof(*request), fds, n);
 }
 
 static int64_t now_ms(void)
@@ -555,7 +507,11 @@ static int consult(struct worker *w, const struct request *request)
 int worker__find(struct worker *w, int number, uint64_t addr, bool exact,
 		 const struct debug_frame **ret_frames)
 {
-	const struct request request = {.number = (uint32_t)number, .exact = exact, .addr = addr};
+	const struct request request = {
+		.number = (uint32_t)number,
+		.flags = exact ? EXACT : 0,
+		.addr = addr,
+	};
 
 	*ret_frames = w->frames;
 	return consult(w, &request);
@@ -566,7 +522,7 @@ int worker__tail_calls(struct worker *w, int number, uint64_t return_addr, uint6
 {
 	const struct request request = {
 		.number = (uint32_t)number,
-		.tail_calls = 1,
+		.flags = TAIL_CALLS,
 		.addr = return_addr,
 		.callee = callee_addr,
 	};

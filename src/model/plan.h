@@ -71,10 +71,11 @@ struct plan {
 	uint64_t min_us, max_us; /* 0: no limit */
 	unsigned int states;	 /* PLAN_STATE_... */
 
-	const char *debug_dir; /* of separate debug files; NULL: /usr/lib/debug */
-	bool no_lines;	       /* no source lines; with no_inlines: DWARF is not read */
-	bool no_inlines;       /* no inlined functions */
-	bool no_drop;	       /* keep all privileges to the end */
+	const char *debug_dir;	/* of separate debug files; NULL: /usr/lib/debug */
+	const char *debuginfod; /* servers of them; NULL: $DEBUGINFOD_URLS */
+	bool no_lines;		/* no source lines; with no_inlines: DWARF is not read */
+	bool no_inlines;	/* no inlined functions */
+	bool no_drop;		/* keep all privileges to the end */
 
 	size_t lines;	  /* frames per stack that are printed; 0: all */
 	const char *tids; /* comma-separated regular expressions; NULL: every thread */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "proc/object_impl.h"
 
@@ -27,6 +28,8 @@ void object__unref(struct object *obj)
 	elf_image__free(&obj->image);
 	free(obj->eh_frame_bytes);
 	free(obj->hdr_bytes);
+	if (obj->root >= 0)
+		close(obj->root);
 	free(obj->path);
 	free(obj);
 }
@@ -87,6 +90,11 @@ const uint8_t *object__build_id(const struct object *obj, size_t *ret_len)
 const char *object__path(const struct object *obj)
 {
 	return obj->path;
+}
+
+int object__root(const struct object *obj)
+{
+	return obj->root;
 }
 
 void object__set_slot(struct object *obj, enum object_slot slot, void *data,

@@ -109,6 +109,9 @@ const uint8_t *object__build_id(const struct object *obj, size_t *ret_len);
  * debug files; untrusted bytes. */
 const char *object__path(const struct object *obj);
 
+/* The root folder (O_PATH) that the path is in; -1: ours. Owned by the object. */
+int object__root(const struct object *obj);
+
 /* Any pointer that belongs to the object, freed by `free_fn` with it (one slot per user). */
 enum object_slot { OBJECT_SLOT_UNWIND, OBJECT_SLOT_SYMBOLS, OBJECT_SLOT_TABLE, OBJECT_N_SLOTS };
 void object__set_slot(struct object *obj, enum object_slot slot, void *data,

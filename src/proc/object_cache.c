@@ -66,6 +66,7 @@ static struct object *object_new(struct elf_file *file, const char *path)
 		return NULL;
 	}
 	obj->refs = 1;
+	obj->root = -1;
 	obj->file = file;
 	return obj;
 }

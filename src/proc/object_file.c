@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "proc/root.h"
 
 static struct object_file_id file_id(const struct stat *st)
 {
@@ -28,8 +28,7 @@ bool object_file__same(const struct object_file_id *a, const struct object_file_
 	       a->mtime_s == b->mtime_s && a->mtime_ns == b->mtime_ns;
 }
 
-/* Takes `path_fd`, which is an O_PATH descriptor: looking at it has no effect on the file. */
-static int reopen_regular(int path_fd, struct object_file_id *ret_id)
+int object_file__reopen_regular(int path_fd, struct object_file_id *ret_id)
 {
 	char name[64];
 	struct stat st;
@@ -53,7 +52,7 @@ int object_file__open_regular(int dir_fd, const char *path, struct object_file_i
 {
 	int fd = openat(dir_fd, path, O_PATH | O_CLOEXEC);
 
-	return fd < 0 ? -errno : reopen_regular(fd, ret_id);
+	return fd < 0 ? -errno : object_file__reopen_regular(fd, ret_id);
 }
 
 /* Whether the opened file has the name that the mapping was listed with, whatever the folder: it
@@ -96,22 +95,12 @@ int object_file__open_mapped(pid_t pid, const struct mapping *m, struct object_f
 
 int object_file__open_path(pid_t pid, const char *path, struct object_file_id *ret_id)
 {
-	/* a container's absolute symbolic links mean its own root, not ours */
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	char name[64];
-	int root, fd;
+	int root = root__open(pid);
+	int fd;
 
-	if (path[0] != '/')
-		return -ENOENT;
-	snprintf(name, sizeof(name), "/proc/%d/root", (int)pid);
-	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
-		return -errno;
-	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	fd = fd < 0 ? -errno : reopen_regular(fd, ret_id);
+		return root;
+	fd = root__open_file(root, path, ret_id);
 	close(root);
 	return fd;
 }

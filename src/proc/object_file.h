@@ -21,6 +21,9 @@ bool object_file__same(const struct object_file_id *a, const struct object_file_
  * Returns a file descriptor, -EINVAL if it is something else, or -errno. */
 int object_file__open_regular(int dir_fd, const char *path, struct object_file_id *ret_id);
 
+/* The same of `path_fd`, an O_PATH descriptor: having one has no effect on the file. Takes it. */
+int object_file__reopen_regular(int path_fd, struct object_file_id *ret_id);
+
 /* By way of /proc/PID/map_files. -ESTALE: another file is mapped there by now. */
 int object_file__open_mapped(pid_t pid, const struct mapping *m, struct object_file_id *ret_id);
 

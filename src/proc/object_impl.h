@@ -17,6 +17,7 @@ struct object {
 	UT_hash_handle hh;
 	struct object_file_id id; /* all 0 if it was taken from memory */
 	char *path;
+	int root; /* that `path` is in, where it is not ours; or -1 */
 	struct elf_file *file;
 	struct elf_image image; /* what `file` reads, if it was taken from memory */
 	bool eh_frame_done;

@@ -11,6 +11,7 @@
 #include "proc/linkmap.h"
 #include "proc/object_cache.h"
 #include "proc/object_impl.h"
+#include "proc/root.h"
 
 #define PAGE_SIZE 4096ull
 
@@ -418,6 +419,8 @@ static int find_file(struct objects *o, const struct place *place, struct object
 	obj = object_cache__open(o->cache, fd, &id, place->map.path);
 	if (!obj)
 		return -errno;
+	if (obj->root < 0)
+		obj->root = root__open_other(o->pid);
 	*ret_object = obj;
 	return 0;
 }

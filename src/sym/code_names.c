@@ -21,6 +21,9 @@
 struct code_names {
 	struct code_names_options options;
 	struct worker *worker; /* NULL: debug information is not wanted */
+	struct debuginfod *debuginfod;
+	struct debugfile_search search;
+	struct strbuf refused;
 };
 
 /* A name as it is printed, by the raw one. */
@@ -64,12 +67,21 @@ struct code_names *code_names__new(const struct code_names_options *options)
 	if (!c)
 		return NULL;
 	c->options = *options;
+	c->debuginfod = debuginfod__new(options->debuginfod);
+	if (!c->debuginfod && errno == ENOMEM)
+		goto fail;
+	c->search = (struct debugfile_search){
+		.dir = options->debug_dir,
+		.debuginfod = c->debuginfod,
+		.refused = &c->refused,
+	};
 	if (options->no_lines && options->no_inlines)
 		return c;
 	c->worker = worker__new(options->no_drop);
 	if (c->worker)
 		return c;
-	free(c);
+fail:
+	code_names__free(c);
 	errno = ENOMEM;
 	return NULL;
 }
@@ -79,6 +91,8 @@ void code_names__free(struct code_names *c)
 	if (!c)
 		return;
 	worker__free(c->worker);
+	debuginfod__free(c->debuginfod);
+	strbuf__free(&c->refused);
 	free(c);
 }
 
@@ -108,7 +122,7 @@ static void names_free(void *data)
 
 /* The worker's number for the file with the object's DWARF, -1 (there is none), or -ENOMEM. */
 static int add_debug(struct code_names *c, const struct elf_file *object,
-		     const struct elf_file *debug)
+		     const struct elf_file *debug, int root)
 {
 	const struct elf_file *file = debug && elf_file__has_debug_info(debug) ? debug : object;
 	int fd, alt = -1, err;
@@ -118,7 +132,7 @@ static int add_debug(struct code_names *c, const struct elf_file *object,
 	fd = elf_file__dup(file);
 	if (fd < 0)
 		return -1;
-	err = debugfile__find_alt(file, c->options.debug_dir, &alt);
+	err = debugfile__find_alt(&c->search, file, root, &alt);
 	if (err) {
 		close(fd);
 		return err == -ENOMEM ? err : -1;
@@ -132,21 +146,21 @@ static struct names *names_of(struct code_names *c, struct object *obj)
 	const struct elf_file *file = object__file(obj);
 	struct minidebug *mini = NULL;
 	struct elf_file *debug = NULL;
-	int err;
+	int root = object__root(obj), err;
 
 	if (names)
 		return names;
 	names = calloc(1, sizeof(*names));
 	if (!names)
 		return NULL;
-	err = debugfile__find(file, object__path(obj), c->options.debug_dir, &debug);
+	err = debugfile__find(&c->search, file, object__path(obj), root, &debug);
 	if (err == -ENOENT) {
 		mini = minidebug__new(file);
 		err = !mini && errno == ENOMEM ? -ENOMEM : 0;
 	}
 	if (!err) {
 		names->symbols = elfsym__new(file, mini ? minidebug__file(mini) : debug);
-		names->number = add_debug(c, file, debug);
+		names->number = add_debug(c, file, debug, root);
 	}
 	minidebug__free(mini);
 	elf_file__free(debug);
@@ -349,7 +363,19 @@ int code_names__tail_calls(struct code_names *c, struct object *object, uint64_t
 	return way->n;
 }
 
-unsigned int code_names__given_up(const struct code_names *c)
+int code_names__gaps(const struct code_names *c, struct strbuf *ret_text)
 {
-	return c->worker ? worker__given_up(c->worker) : 0;
+	unsigned int n = c->worker ? worker__given_up(c->worker) : 0;
+	const char *problem = debuginfod__problem(c->debuginfod);
+
+	if (n)
+		strbuf__printf(
+			ret_text,
+			"the debug information of %u file%s could not be read (damaged, or "
+			"it took too long): source lines and inlined functions are missing\n",
+			n, n == 1 ? "" : "s");
+	if (problem)
+		strbuf__printf(ret_text, "debuginfod: %s: it was not asked further\n", problem);
+	strbuf__append(ret_text, c->refused.data, c->refused.len);
+	return ret_text->failed ? -ENOMEM : 0;
 }

@@ -13,9 +13,11 @@
 
 struct code_names;
 struct object; /* proc/object.h */
+struct strbuf; /* base/strbuf.h */
 
 struct code_names_options {
-	const char *debug_dir; /* borrowed; NULL: /usr/lib/debug */
+	const char *debug_dir;	/* borrowed; NULL: /usr/lib/debug */
+	const char *debuginfod; /* servers, borrowed; NULL: $DEBUGINFOD_URLS */
 	bool no_lines;
 	bool no_inlines; /* with no_lines: debug information is not read at all */
 	bool no_drop;	 /* what reads debug information keeps our privileges */
@@ -50,7 +52,8 @@ int code_names__find(struct code_names *c, struct object *object, uint64_t addr,
 int code_names__tail_calls(struct code_names *c, struct object *object, uint64_t return_addr,
 			   uint64_t callee_addr, const uint64_t **ret_addrs);
 
-/* Objects whose debug information could not be used, because reading it failed or took too long. */
-unsigned int code_names__given_up(const struct code_names *c);
+/* Append what could not be had, a line each without the program's name, for the user to read.
+ * Returns 0 or -ENOMEM. */
+int code_names__gaps(const struct code_names *c, struct strbuf *ret_text);
 
 #endif

@@ -382,12 +382,10 @@ int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, uns
 	return 0;
 }
 
-bool symbolizer__kernel_names(const struct symbolizer *s)
+int symbolizer__gaps(const struct symbolizer *s, struct strbuf *ret_text)
 {
-	return !s->ksyms_tried || (s->ksyms && !ksyms__hidden(s->ksyms));
-}
-
-unsigned int symbolizer__given_up(const struct symbolizer *s)
-{
-	return code_names__given_up(s->names);
+	if (s->ksyms_tried && (!s->ksyms || ksyms__hidden(s->ksyms)))
+		strbuf__append_str(ret_text, "kernel names are hidden (kernel.kptr_restrict): "
+					     "kernel frames are shown as ??\n");
+	return code_names__gaps(s->names, ret_text);
 }

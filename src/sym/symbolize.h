@@ -37,10 +37,8 @@ void symbolizer__free(struct symbolizer *s);
 int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, unsigned int number,
 		      struct stack *ret_stack);
 
-/* Objects whose debug information could not be used, because reading it failed or took too long. */
-unsigned int symbolizer__given_up(const struct symbolizer *s);
-
-/* False once kernel addresses were met and kallsyms hid them (kptr_restrict). */
-bool symbolizer__kernel_names(const struct symbolizer *s);
+/* Append what could not be had, a line each without the program's name, for the user to read.
+ * Returns 0 or -ENOMEM. */
+int symbolizer__gaps(const struct symbolizer *s, struct strbuf *ret_text);
 
 #endif

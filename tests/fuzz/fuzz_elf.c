@@ -32,6 +32,7 @@ static int read_bytes(void *arg, uint64_t addr, void *ret_bytes, size_t len)
 
 static void use(const void *bytes, size_t size)
 {
+	static const struct debugfile_search nowhere = {.dir = "/nowhere"};
 	struct elf_file *f = elf_file__from_memory(bytes, size), *debug = NULL;
 	struct elf_range eh_frame, hdr;
 	struct strbuf text = STRBUF_INIT;
@@ -47,9 +48,9 @@ static void use(const void *bytes, size_t size)
 	    (eh_frame.offset > size || eh_frame.len > size - eh_frame.offset || hdr.offset > size ||
 	     hdr.len > size - hdr.offset))
 		abort();
-	if (!debugfile__find(f, "/nowhere/x", "/nowhere", &debug))
+	if (!debugfile__find(&nowhere, f, "/nowhere/x", -1, &debug))
 		elf_file__free(debug);
-	if (!debugfile__find_alt(f, "/nowhere", &alt) && alt >= 0)
+	if (!debugfile__find_alt(&nowhere, f, -1, &alt) && alt >= 0)
 		close(alt);
 	mini = minidebug__new(f);
 	s = elfsym__new(f, mini ? minidebug__file(mini) : f);

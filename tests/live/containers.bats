@@ -85,6 +85,21 @@ names_are_its_own() {
 	names_are_its_own --no-lines --no-inlines
 }
 
+@test "debug files that are installed in there" {
+	make_root
+	id=$(readelf -n "root$here/program" | sed -n 's/^ *Build ID: //p')
+	mkdir -p "root/usr/lib/debug/.build-id/${id:0:2}"
+	objcopy --only-keep-debug "root$here/program" \
+		"root/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
+	strip "root$here/program"
+	enter --pid
+	names_are_its_own --no-lines --no-inlines
+	# a link that means something else in there than out here
+	mv "root/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug" root/opt/names
+	ln -s /opt/names "root/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
+	names_are_its_own --no-lines --no-inlines
+}
+
 @test "waits and samples of a process in there, by its number out here" {
 	make_root
 	enter --pid

@@ -7,10 +7,12 @@ setup() {
 	pmp=$BATS_TEST_DIRNAME/../../${B:-build}/bpf-pmp
 	cd "$BATS_TEST_TMPDIR"
 	map=
+	server_pid=
 }
 
 teardown() {
 	stop_fixture
+	[ -z "$server_pid" ] || kill -9 "$server_pid" 2>/dev/null || true
 	[ -z "$map" ] || rm -f "$map"
 }
 
@@ -97,4 +99,112 @@ leave_map() {
 	grep -qE '^ +1 [^ ]*pause[^,]*,stay,inlined,' out
 	[ "$(grep -c 'debug information of 1 file could not be read' err)" -eq 1 ]
 	[ "$(wc -l <err)" -eq 1 ]
+}
+
+# strip_debug NAME: the program without debug information, which goes to debug/.build-id; sets id
+strip_debug() {
+	cp "$lib_fixtures/$1" "$1"
+	id=$(readelf -n "$1" | sed -n 's/^ *Build ID: //p')
+	mkdir -p "debug/.build-id/${id:0:2}"
+	debug_file=debug/.build-id/${id:0:2}/${id:2}.debug
+	objcopy --only-keep-debug "$1" "$debug_file"
+	strip "$1"
+}
+
+# run_here NAME: sets fixture_pid
+run_here() {
+	"./$1" >ready </dev/null 2>&1 3>&- &
+	fixture_pid=$!
+	disown
+	for _ in $(seq 500); do
+		! grep -qx ready ready || return 0
+		sleep 0.02
+	done
+	lib_fail "$1 did not come to be ready"
+}
+
+@test "a debug file of another build is refused, and that is said" {
+	strip_debug debug_c_gcc_O2-5
+	run_here debug_c_gcc_O2-5
+	"$pmp" -p "$fixture_pid" --debug-dir "$PWD/debug" >out 2>err
+	cat out err
+	[ ! -s err ]
+	grep -q ',first,inlined,' out
+	objcopy --only-keep-debug "$lib_fixtures/debug_c_gcc_O0-5" "$debug_file"
+	"$pmp" -p "$fixture_pid" --debug-dir "$PWD/debug" >out 2>err
+	cat out err
+	no_line 'inlined' out
+	[ "$(cat err)" = "bpf-pmp: $PWD/$debug_file is not used: it is not of the same build as $PWD/debug_c_gcc_O2-5" ]
+}
+
+# serve: debuginfod of its own for debug/; sets server_pid and url
+serve() {
+	local port
+	for port in 21847 22963 24091; do
+		DEBUGINFOD_URLS='' debuginfod -d :memory: -p $port -F debug >server.log 2>&1 </dev/null 3>&- &
+		server_pid=$!
+		disown
+		url=http://127.0.0.1:$port
+		for _ in $(seq 250); do
+			! curl -s "$url/metrics" >metrics 2>/dev/null || return 0
+			lib_gone "$server_pid" && continue 2
+			sleep 0.02
+		done
+		kill "$server_pid"
+	done
+	cat server.log
+	lib_fail "no debuginfod server"
+}
+
+@test "debuginfod is asked where it is named, and nowhere else; a server that is not there costs little" {
+	strip_debug debug_c_gcc_O2-5
+	run_here debug_c_gcc_O2-5
+	serve
+	export HOME=$PWD DEBUGINFOD_CACHE_PATH=$PWD/cache
+	unset DEBUGINFOD_URLS
+	"$pmp" -p "$fixture_pid" >out 2>err
+	[ ! -s err ]
+	no_line inlined out
+	[ ! -e cache ]
+	# it may be scanning still
+	for _ in $(seq 100); do
+		rm -rf cache
+		"$pmp" -p "$fixture_pid" --debuginfod="$url" >out 2>err
+		! grep -q inlined out || break
+		sleep 0.1
+	done
+	cat out err server.log
+	[ ! -s err ]
+	grep -q ',first,inlined,' out
+	DEBUGINFOD_URLS=$url "$pmp" -p "$fixture_pid" >out 2>err
+	[ ! -s err ]
+	grep -q ',first,inlined,' out
+	kill "$server_pid"
+	rm -rf cache
+	"$pmp" -p "$fixture_pid" --debuginfod="$url" >out 2>err
+	cat out err
+	no_line inlined out
+	grep -q '::??,' out
+	[ "$(grep -c '^bpf-pmp: debuginfod: ' err)" -eq 1 ]
+	[ "$(wc -l <err)" -eq 1 ]
+}
+
+@test "a debuginfod server that does not answer is given up" {
+	strip_debug debug_c_gcc_O2-5
+	run_here debug_c_gcc_O2-5
+	export HOME=$PWD DEBUGINFOD_CACHE_PATH=$PWD/cache DEBUGINFOD_MAXTIME=1
+	# takes connections, and says nothing
+	perl -MIO::Socket::INET -e '
+		my $s = IO::Socket::INET->new(LocalAddr => "127.0.0.1", LocalPort => 0, Listen => 5) or die;
+		print $s->sockport, "\n"; close STDOUT; sleep 60' >port </dev/null 3>&- &
+	server_pid=$!
+	disown
+	until [ -s port ]; do sleep 0.02; done
+	begin=$SECONDS
+	"$pmp" -p "$fixture_pid" --debuginfod="http://127.0.0.1:$(cat port)" >out 2>err
+	cat out err
+	[ $((SECONDS - begin)) -le 5 ]
+	kill "$server_pid"
+	grep -q '::??,' out
+	[ "$(cat err)" = "bpf-pmp: debuginfod: it took too long (see DEBUGINFOD_MAXTIME): it was not asked further" ]
 }

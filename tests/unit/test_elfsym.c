@@ -253,6 +253,7 @@ static void test_not_for_us(void **state)
 /* what the fuzzer does too: everything that reads an ELF file */
 static void use(const void *bytes, size_t len)
 {
+	static const struct debugfile_search nowhere = {.dir = "/nowhere"};
 	struct elf_file *f = elf_file__from_memory(bytes, len), *debug = NULL;
 	struct elf_range eh_frame, hdr;
 	const char *name;
@@ -265,7 +266,7 @@ static void use(const void *bytes, size_t len)
 		assert_true(eh_frame.offset <= len && eh_frame.len <= len - eh_frame.offset);
 		assert_true(hdr.offset <= len && hdr.len <= len - hdr.offset);
 	}
-	if (!debugfile__find(f, "/x/y", "/nowhere", &debug))
+	if (!debugfile__find(&nowhere, f, "/x/y", -1, &debug))
 		elf_file__free(debug);
 	elf_file__libelf(f);
 	s = elfsym__new(f, f);
@@ -383,6 +384,8 @@ static void write_file(const char *name, const void *bytes, size_t len)
 static void test_find_debug_file(void **state)
 {
 	char dir[] = "/tmp/test_elfsym.XXXXXX", command[64];
+	struct strbuf refused = STRBUF_INIT;
+	const struct debugfile_search search = {.dir = dir, .refused = &refused};
 	struct elf_file *f, *debug = NULL;
 	struct image m, other;
 
@@ -396,15 +399,21 @@ static void test_find_debug_file(void **state)
 #define DEBUG_NAME ".build-id/61/62636465666768696a6b6c6d6e6f7071727374.debug"
 	f = elf_file__from_memory(&m, sizeof(m));
 	assert_non_null(f);
-	assert_int_equal(debugfile__find(f, "/x", dir, &debug), -ENOENT);
+	assert_int_equal(debugfile__find(&search, f, "/x", -1, &debug), -ENOENT);
+	assert_int_equal(refused.len, 0);
 	write_file(DEBUG_NAME, &other, sizeof(other)); /* another build's */
-	assert_int_equal(debugfile__find(f, "/x", dir, &debug), -ENOENT);
+	assert_int_equal(debugfile__find(&search, f, "/x", -1, &debug), -ENOENT);
+	assert_non_null(strstr(refused.data, DEBUG_NAME " is not used: it is not of the same build "
+							"as /x\n"));
 	assert_int_equal(unlink(DEBUG_NAME), 0);
 	assert_int_equal(mkfifo(DEBUG_NAME, 0600), 0); /* would wait for ever */
-	assert_int_equal(debugfile__find(f, "/x", dir, &debug), -ENOENT);
+	assert_int_equal(debugfile__find(&search, f, "/x", -1, &debug), -ENOENT);
 	assert_int_equal(unlink(DEBUG_NAME), 0);
 	write_file(DEBUG_NAME, &m, sizeof(m));
-	assert_int_equal(debugfile__find(f, "/x", dir, &debug), 0);
+	strbuf__reset(&refused);
+	assert_int_equal(debugfile__find(&search, f, "/x", -1, &debug), 0);
+	assert_int_equal(refused.len, 0);
+	strbuf__free(&refused);
 	elf_file__free(debug);
 	elf_file__free(f);
 	assert_int_equal(chdir("/"), 0);
@@ -414,7 +423,9 @@ static void test_find_debug_file(void **state)
 
 static void test_debug_link(void **state)
 {
-	char dir[] = "/tmp/test_elfsym.XXXXXX", path[64], name[64];
+	char dir[] = "/tmp/test_elfsym.XXXXXX", path[64], name[64], want[256];
+	struct strbuf refused = STRBUF_INIT;
+	const struct debugfile_search search = {.refused = &refused};
 	struct elf_file *f, *debug = NULL;
 	struct image m, d;
 	uint32_t crc;
@@ -436,15 +447,19 @@ static void test_debug_link(void **state)
 	snprintf(name, sizeof(name), "%s/a.debug", dir);
 	f = elf_file__from_memory(&m, sizeof(m));
 	assert_non_null(f);
-	assert_int_equal(debugfile__find(f, path, NULL, &debug), -ENOENT);
+	assert_int_equal(debugfile__find(&search, f, path, -1, &debug), -ENOENT);
 	write_file(name, &m, sizeof(m));
-	assert_int_equal(debugfile__find(f, path, NULL, &debug), -ENOENT);
+	assert_int_equal(debugfile__find(&search, f, path, -1, &debug), -ENOENT);
+	snprintf(want, sizeof(want), "%s is not used: it is not of the same build as %s\n", name,
+		 path);
+	assert_string_equal(refused.data, want);
+	strbuf__free(&refused);
 	write_file(name, &d, sizeof(d));
-	assert_int_equal(debugfile__find(f, path, NULL, &debug), 0);
+	assert_int_equal(debugfile__find(&search, f, path, -1, &debug), 0);
 	assert_int_equal(elf_file__size(debug), sizeof(d));
 	elf_file__free(debug);
-	assert_int_equal(debugfile__find(f, "lib.so", NULL, &debug), -ENOENT);
-	assert_int_equal(debugfile__find(f, "", NULL, &debug), -ENOENT);
+	assert_int_equal(debugfile__find(&search, f, "lib.so", -1, &debug), -ENOENT);
+	assert_int_equal(debugfile__find(&search, f, "", -1, &debug), -ENOENT);
 	elf_file__free(f);
 	unlink(name);
 	rmdir(dir);
