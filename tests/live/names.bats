@@ -179,7 +179,7 @@ serve() {
 	DEBUGINFOD_URLS=$url "$pmp" -p "$fixture_pid" >out 2>err
 	[ ! -s err ]
 	grep -q ',first,inlined,' out
-	kill "$server_pid"
+	lib_end "$server_pid" KILL 5
 	rm -rf cache
 	"$pmp" -p "$fixture_pid" --debuginfod="$url" >out 2>err
 	cat out err
