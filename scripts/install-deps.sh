@@ -31,7 +31,7 @@ done
 if command -v apt-get >/dev/null 2>&1; then
 	manager=apt
 	for_build='gcc g++ libc6-dev make clang llvm libbpf-dev bpftool|linux-tools-common
-		libelf-dev libdw-dev libdebuginfod-dev liblzma-dev libzstd-dev libiberty-dev libpcre2-dev zlib1g-dev uthash-dev
+		libelf-dev libdw-dev libdebuginfod-dev liblzma-dev libzstd-dev libisal-dev libiberty-dev libpcre2-dev zlib1g-dev uthash-dev
 		pkgconf|pkg-config'
 	# -core: the programs alone, so that no database server is started
 	for_test='libcmocka-dev bats sysbench gdb elfutils percona-toolkit bpftrace valgrind
@@ -45,7 +45,7 @@ elif command -v dnf >/dev/null 2>&1; then
 	manager=dnf
 	for_build='gcc gcc-c++ glibc-devel make clang llvm libbpf-devel bpftool
 		elfutils-libelf-devel elfutils-devel elfutils-debuginfod-client-devel xz-devel
-		libzstd-devel binutils-devel pcre2-devel
+		libzstd-devel isa-l-devel binutils-devel pcre2-devel
 		zlib-devel|zlib-ng-compat-devel uthash-devel pkgconf-pkg-config'
 	for_test='libcmocka-devel bats sysbench gdb elfutils percona-toolkit bpftrace valgrind perf
 		mariadb-server mariadb dwz elfutils-debuginfod lld compiler-rt clang-tools-extra cppcheck ShellCheck

@@ -94,7 +94,7 @@ static int begin(struct dwarf_file *f)
 	f->elf = elf_begin(f->fd, ELF_C_READ_MMAP, NULL);
 	if (!f->elf)
 		return -EINVAL;
-	f->sections = sections__prepare(f->elf);
+	f->sections = sections__prepare(f->elf, f->fd);
 	if (!f->sections)
 		return -errno;
 	f->dwarf = dwarf_begin_elf(f->elf, DWARF_C_READ, NULL);
@@ -374,5 +374,6 @@ size_t debug_info__tail_calls(struct debug_info *d, uint64_t return_addr, uint64
 
 bool debug_info__damaged(const struct debug_info *d)
 {
-	return d->damaged;
+	return d->damaged || sections__damaged(d->main.sections) ||
+	       sections__damaged(d->alt.sections);
 }

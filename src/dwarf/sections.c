@@ -3,73 +3,62 @@
 
 #include <errno.h>
 #include <gelf.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
+
+#include "dwarf/inflated.h"
 
 #ifndef ELFCOMPRESS_ZSTD /* gABI of 2022 */
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-/* A section's bytes that are ours. */
-struct bytes {
-	struct bytes *next;
-	max_align_t data[];
-};
+#define MAX 32 /* DWARF has no more sections */
 
 struct sections {
-	struct bytes *first;
+	struct inflated *inflated[MAX];
+	size_t n;
 };
 
-static bool is_unused(const char *name)
+/* Returns 0, or -EINVAL or -ENOMEM: then it is left as it is. */
+static int inflate(struct sections *s, int fd, Elf_Scn *section, GElf_Shdr *header,
+		   const char *name)
 {
-	static const char *const unused[] = {".debug_loc",   ".debug_loclists",
-					     ".debug_macro", ".debug_macinfo",
-					     ".debug_frame", ".debug_pubnames"};
-
-	for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++) {
-		if (!strcmp(name, unused[i]))
-			return true;
-	}
-	return false;
-}
-
-/* Returns 0 or -ENOMEM; a section that makes no sense is left to libdw to refuse. */
-static int decompress(struct sections *s, Elf_Scn *section, GElf_Shdr *header)
-{
+	struct inflated_options options = {
+		.whole = header->sh_flags & SHF_STRINGS,
+		.units = !strcmp(name, ".debug_info") || !strcmp(name, ".debug_types"),
+	};
 	Elf_Data *data = elf_getdata(section, NULL);
-	struct bytes *bytes;
 	Elf64_Chdr how;
-	size_t len;
+	struct inflated *inflated;
 
-	if (!data || !data->d_buf || data->d_size < sizeof(how))
-		return 0;
+	if (!data || !data->d_buf || data->d_size < sizeof(how) || s->n == MAX)
+		return -EINVAL;
 	memcpy(&how, data->d_buf, sizeof(how));
-	/* what grows more than 4,096 times is made to */
-	if (how.ch_type != ELFCOMPRESS_ZSTD || how.ch_size / 4096 > data->d_size)
-		return 0;
-	bytes = malloc(sizeof(*bytes) + how.ch_size);
-	if (!bytes)
-		return -ENOMEM;
-	len = ZSTD_decompress(bytes->data, how.ch_size, (char *)data->d_buf + sizeof(how),
-			      data->d_size - sizeof(how));
-	if (ZSTD_isError(len) || len != how.ch_size) {
-		free(bytes);
-		return 0;
-	}
-	bytes->next = s->first;
-	s->first = bytes;
-	data->d_buf = bytes->data;
-	data->d_size = len;
+	if (how.ch_type != ELFCOMPRESS_ZLIB && how.ch_type != ELFCOMPRESS_ZSTD)
+		return -EINVAL;
+	options.how = how.ch_type == ELFCOMPRESS_ZSTD ? INFLATED_ZSTD : INFLATED_ZLIB;
+	inflated = inflated__new(fd, header->sh_offset + sizeof(how), data->d_size - sizeof(how),
+				 how.ch_size, &options);
+	if (!inflated)
+		return -errno;
+	s->inflated[s->n++] = inflated;
+	data->d_buf = inflated__bytes(inflated);
+	data->d_size = how.ch_size;
 	header->sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
-	header->sh_size = len;
+	header->sh_size = how.ch_size;
 	gelf_update_shdr(section, header);
 	return 0;
 }
 
-struct sections *sections__prepare(Elf *elf)
+/* libdw does not miss it, and does not try to decompress it. */
+static void leave_out(Elf_Scn *section, GElf_Shdr *header)
+{
+	header->sh_type = SHT_NOBITS;
+	gelf_update_shdr(section, header);
+}
+
+struct sections *sections__prepare(Elf *elf, int fd)
 {
 	struct sections *s = calloc(1, sizeof(*s));
 	Elf_Scn *section = NULL;
@@ -84,16 +73,15 @@ struct sections *sections__prepare(Elf *elf)
 		GElf_Shdr header;
 		const char *name;
 
-		if (!gelf_getshdr(section, &header))
+		if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_COMPRESSED))
 			continue;
 		name = elf_strptr(elf, names, header.sh_name);
 		if (!name || strncmp(name, ".debug_", 7))
 			continue;
-		if (is_unused(name)) {
-			header.sh_type = SHT_NOBITS;
-			gelf_update_shdr(section, &header);
-		} else if (header.sh_flags & SHF_COMPRESSED) {
-			err = decompress(s, section, &header);
+		err = inflate(s, fd, section, &header, name);
+		if (err && err != -ENOMEM) {
+			leave_out(section, &header);
+			err = 0;
 		}
 	}
 	if (!err)
@@ -105,11 +93,16 @@ struct sections *sections__prepare(Elf *elf)
 
 void sections__free(struct sections *s)
 {
-	struct bytes *bytes, *next;
-
-	for (bytes = s ? s->first : NULL; bytes; bytes = next) {
-		next = bytes->next;
-		free(bytes);
-	}
+	for (size_t i = 0; s && i < s->n; i++)
+		inflated__free(s->inflated[i]);
 	free(s);
+}
+
+bool sections__damaged(const struct sections *s)
+{
+	bool damaged = false;
+
+	for (size_t i = 0; s && i < s->n; i++)
+		damaged |= inflated__damaged(s->inflated[i]);
+	return damaged;
 }
