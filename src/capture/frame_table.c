@@ -25,7 +25,17 @@ struct frame {
 	uint32_t number;
 };
 
+/* What was met lately: most frames of a new stack were in the last ones, too. */
+#define N_RECENT 4096 /* a power of two */
+
+struct recent {
+	uint64_t frame;
+	uint32_t generation;
+	uint32_t number;
+};
+
 struct frame_table {
+	struct recent recent[N_RECENT];
 	struct frame *frames;
 	struct frame **by_number;
 	size_t n, capacity;
@@ -93,12 +103,17 @@ static int add(struct frame_table *t, const struct frame_key *key, uint64_t bias
 int frame_table__intern(struct frame_table *t, const struct processes *processes, pid_t pid,
 			uint32_t generation, uint64_t frame, uint32_t *ret_number)
 {
+	struct recent *recent = &t->recent[(frame ^ frame >> 12) & (N_RECENT - 1)];
 	uint64_t pc = frame & PMP_FRAME_PC;
 	struct frame_key key = {.addr = pc, .flags = frame & ~PMP_FRAME_PC};
 	struct code_place place = {.object = NULL};
 	struct frame *f;
 	int err = 0;
 
+	if (recent->frame == frame && recent->generation == generation && generation) {
+		*ret_number = recent->number;
+		return 0;
+	}
 	if (!processes__find_code(processes, generation, key.flags & PMP_FRAME_EXACT ? pc : pc - 1,
 				  &place) &&
 	    place.object) {
@@ -111,9 +126,13 @@ int frame_table__intern(struct frame_table *t, const struct processes *processes
 	HASH_FIND(hh, t->frames, &key, sizeof(key), f);
 	if (!f)
 		err = add(t, &key, place.bias, &f);
-	if (!err)
-		*ret_number = f->number;
-	return err;
+	if (err)
+		return err;
+	/* without an object it is this process' own, and a generation may be that of several */
+	if (key.object)
+		*recent = (struct recent){frame, generation, f->number};
+	*ret_number = f->number;
+	return 0;
 }
 
 struct raw_frame frame_table__get(const struct frame_table *t, uint32_t number)

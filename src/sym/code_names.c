@@ -51,12 +51,15 @@ struct way {
 	uint64_t addrs[TAIL_CALLS_MAX];
 };
 
+#define N_RECENT 1024 /* a power of two */
+
 /* What an object's slot holds. */
 struct names {
 	struct elfsym *symbols;
 	int number; /* of the worker's file; -1: no debug information */
 	struct printed *printed;
 	struct place *places;
+	struct place *recent[N_RECENT]; /* by the end of their keys: a quick look before a search */
 	struct way *ways;
 };
 
@@ -315,11 +318,14 @@ int code_names__find(struct code_names *c, struct object *object, uint64_t addr,
 {
 	struct names *names = names_of(c, object);
 	uint64_t key = addr << 1 | exact;
-	struct place *place;
+	struct place **recent, *place;
 
 	if (!names)
 		return -ENOMEM;
-	HASH_FIND(hh, names->places, &key, sizeof(key), place);
+	recent = &names->recent[(key ^ key >> 10) & (N_RECENT - 1)];
+	place = *recent;
+	if (!place || place->key != key)
+		HASH_FIND(hh, names->places, &key, sizeof(key), place);
 	if (!place) {
 		place = make_place(c, names, addr, exact, key);
 		if (!place)
@@ -330,6 +336,7 @@ int code_names__find(struct code_names *c, struct object *object, uint64_t addr,
 			return -ENOMEM;
 		}
 	}
+	*recent = place;
 	*ret_frames = place->frames;
 	return (int)place->n;
 }
