@@ -69,6 +69,9 @@ bench: all fixtures tools ## side by side with pt-pmp and eu-stack (root)
 bench-profile: all fixtures tools ## samplers, side by side with perf and bpftrace (root)
 	tests/bench/profile.sh
 
+bench-names: all tools ## names by debug information, side by side with gdb and eu-stack (root)
+	tests/bench/names.sh
+
 bench-text: all fixtures tools ## text traces, side by side with pt-pmp
 	tests/bench/text.sh
 
@@ -80,7 +83,7 @@ lint: all ## format, static checks, shell scripts
 	scripts/lint.sh
 
 .PHONY: check check-unit check-cli check-live check-db check-kernels unit-tests tools bench \
-	bench-text bench-profile fuzz lint fixtures
+	bench-text bench-profile bench-names fuzz lint fixtures
 
 # programs that measure or compare
 TOOLS := $(patsubst %.c,$(B)/%,$(sort $(wildcard tests/tools/*.c)))

@@ -45,7 +45,7 @@ command -v perf >/dev/null || { echo "profile: perf is not installed" >&2; exit 
 	{ echo "profile: bpftrace is not installed; BPFTRACE=no does without" >&2; exit 1; }
 
 # what each takes besides its sampling is an allowance: it depends on the machine
-total=$((ROUNDS * 2 * (4 * SECONDS_EACH + 15 + PERF_LIMIT / 4) + ALTERNATIONS * 4 * (PHASE + 1) +
+total=$((ROUNDS * 2 * (5 * SECONDS_EACH + 18 + PERF_LIMIT / 4) + ALTERNATIONS * 4 * (PHASE + 1) +
 	STARTS * 2 + MEMORY_SECONDS + STORM_SECONDS + 30))
 echo "profile: about $(((total + 59) / 60)) minutes$([ "$BPFTRACE" = no ] ||
 	echo ", and for bpftrace's naming up to $(((2 * (SECONDS_EACH + BPFTRACE_LIMIT) + 59) / 60)) besides")"
@@ -86,6 +86,10 @@ run_tool() {
 	local -a run=(--mode=cpu -p "$mariadb_pid" -F "$hz" --duration "$SECONDS_EACH")
 	case $tool in
 	bpf-pmp) "$cost" "$dir/$tool.$hz" "$pmp" "${run[@]}" >"$dir/out.$tool.$hz" 2>"$dir/err" ;;
+	bpf-pmp-sym)
+		"$cost" "$dir/$tool.$hz" "$pmp" "${run[@]}" --no-lines --no-inlines \
+			>"$dir/out.$tool.$hz" 2>"$dir/err"
+		;;
 	bpf-pmp-fp)
 		"$cost" "$dir/$tool.$hz" "$pmp" "${run[@]}" --unwind=fp >"$dir/out.$tool.$hz" 2>"$dir/err"
 		;;
@@ -153,7 +157,7 @@ sleep 3
 for hz in 99 999; do
 	echo "== $hz Hz x $SECONDS_EACH s: from start to printed profile; MariaDB with 16 connections"
 	for ((i = 0; i < ROUNDS; i++)); do
-		for tool in bpf-pmp perf-g perf-dwarf bpf-pmp-fp; do
+		for tool in bpf-pmp perf-g bpf-pmp-sym perf-dwarf bpf-pmp-fp; do
 			run_tool $tool $hz
 		done
 	done
@@ -161,8 +165,10 @@ for hz in 99 999; do
 		run_tool bpftrace-c $hz
 		run_tool bpftrace $hz
 	fi
-	report_costs $hz bpf-pmp bpf-pmp-fp perf-g perf-dwarf bpftrace-c bpftrace
+	report_costs $hz bpf-pmp bpf-pmp-sym bpf-pmp-fp perf-g perf-dwarf bpftrace-c bpftrace
 	bound "CPU, as a share of perf -g's" "$(ratio "$(all_cpu bpf-pmp $hz)" "$(all_cpu perf-g $hz)")" 1
+	bound "the same with names by symbols, without inlined functions and lines" \
+		"$(ratio "$(all_cpu bpf-pmp-sym $hz)" "$(all_cpu perf-g $hz)")" 1
 	[ "$BPFTRACE" = no ] || [ $hz -ne 99 ] ||
 		bound "CPU, in percent of bpftrace's" \
 			"$(ratio "$(all_cpu bpf-pmp $hz)" "$(awk -v c="$(all_cpu bpftrace $hz)" 'BEGIN { print c / 100 }')")" 1
