@@ -275,3 +275,34 @@ start_there() {
 	all_modes "$pid" b
 	all_modes "$old,$pid" a b
 }
+
+# What is mapped stays the file below; by its path, and by /proc/PID/map_files, there is the other.
+@test "on an overlay: a library that was written over in place" {
+	make_stripped_tree a
+	rm tree/opt/*.debug
+	enter_overlay
+	old=$pid
+	cp "$lib_fixtures/libreplaced_b.so" "$there/merged/libreplaced.so"
+	capture -p "$old" --debug-dir "$PWD/debug.a"
+	shows_threads a
+	no_line _b out
+	for mode in cpu offcpu; do
+		profile $mode a -p "$old" --debug-dir "$PWD/debug.a"
+		shows_$mode a
+		no_line _b out
+	done
+	# without debug files: what the process has in its memory
+	capture -p "$old" --debug-dir "$PWD/none"
+	[ "$(lines_total out ',library_stay_a[(]libreplaced.so[)],')" -eq 1 ]
+	no_line _b out
+	cp "$lib_fixtures/replaced_b" "$there/merged/server.new"
+	mv "$there/merged/server.new" "$there/merged/server"
+	start_there
+	capture -p "$old,$pid" --debug-dir "$PWD/debug.a"
+	shows_threads a
+	shows_threads b
+	# no program or library at all any more
+	echo nothing >"$there/merged/libreplaced.so"
+	capture -p "$old" --debug-dir "$PWD/debug.a"
+	shows_threads a
+}
