@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "proc/root.h"
@@ -91,6 +93,13 @@ int object_file__open_mapped(pid_t pid, const struct mapping *m, struct object_f
 	}
 	*ret_id = id;
 	return fd;
+}
+
+bool object_file__may_be_copy(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
 int object_file__open_path(pid_t pid, const char *path, struct object_file_id *ret_id)

@@ -27,6 +27,10 @@ int object_file__reopen_regular(int path_fd, struct object_file_id *ret_id);
 /* By way of /proc/PID/map_files. -ESTALE: another file is mapped there by now. */
 int object_file__open_mapped(pid_t pid, const struct mapping *m, struct object_file_id *ret_id);
 
+/* Whether the file is on an overlay: written to since it was mapped, it is a copy there, and what
+ * is mapped stays the file below, which has no name of its own. */
+bool object_file__may_be_copy(int fd);
+
 /* By the path as the process sees it, below its root. */
 int object_file__open_path(pid_t pid, const char *path, struct object_file_id *ret_id);
 

@@ -398,10 +398,35 @@ static int find_without_map_files(struct objects *o, const struct place *place,
 	return 0;
 }
 
+/* Whether the file is the one that the process has in its memory, as far as both can be read. */
+static bool is_in_memory(struct objects *o, const struct place *place, const struct elf_file *file)
+{
+	const struct mapping *base = find_base(o, place);
+	uint64_t addr, word, mapped;
+	const Elf64_Phdr *segments;
+	size_t n;
+
+	if (!base || elf_file__fingerprint(file, &addr, &word))
+		return true;
+	segments = elf_file__segments(file, &n);
+	for (size_t i = 0; i < n; i++) {
+		const Elf64_Phdr *p = &segments[i];
+
+		/* the first segment, which starts in the file's first page */
+		if (p->p_type == PT_LOAD && p->p_offset < PAGE_SIZE) {
+			addr += base->start - (p->p_vaddr - p->p_offset);
+			return memory__read(&o->pid, addr, &mapped, sizeof(mapped)) ||
+			       mapped == word;
+		}
+	}
+	return true;
+}
+
 static int find_file(struct objects *o, const struct place *place, struct object **ret_object)
 {
 	struct object_file_id id;
 	struct object *obj;
+	bool may_be_copy;
 	int fd;
 
 	fd = object_file__open_mapped(o->pid, &place->map, &id);
@@ -416,7 +441,12 @@ static int find_file(struct objects *o, const struct place *place, struct object
 		return fd; /* not a regular file; or it is we who cannot open one more */
 	if (fd < 0)
 		return find_without_map_files(o, place, ret_object);
+	may_be_copy = object_file__may_be_copy(fd);
 	obj = object_cache__open(o->cache, fd, &id, place->map.path);
+	if (may_be_copy && (!obj || !is_in_memory(o, place, obj->file))) {
+		object__unref(obj);
+		return find_without_map_files(o, place, ret_object);
+	}
 	if (!obj)
 		return -errno;
 	if (obj->root < 0)

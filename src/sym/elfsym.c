@@ -80,11 +80,14 @@ static int read_table(struct elfsym *s, struct elfsym_table *t, const struct elf
 struct elfsym *elfsym__new(const struct elf_file *file, const struct elf_file *debug)
 {
 	struct elfsym *s = calloc(1, sizeof(*s));
+	size_t n;
 	int err;
 
 	if (!s)
 		return NULL;
-	err = find_areas(s, file);
+	/* an image of memory has no sections; its debug file's are the same */
+	elf_file__sections(file, &n);
+	err = find_areas(s, n || !debug ? file : debug);
 	if (!err)
 		err = read_table(s, &s->tables[0], file, true);
 	if (!err && debug)

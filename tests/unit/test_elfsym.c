@@ -212,6 +212,26 @@ static void test_debug_file(void **state)
 	elfsym__free(s);
 }
 
+/* an image of memory: one stretch of code, no sections */
+static void test_debug_file_of_image(void **state)
+{
+	static const struct symbol more[] = {{"_init", 0x1000, 0, F, STB_GLOBAL, 1},
+					     {"second", 0x1900, 0x10, F, STB_LOCAL, 2}};
+	struct image m, d;
+	struct elfsym *s;
+
+	build(&m, NULL, 0);
+	m.header.e_shoff = 0;
+	m.header.e_shnum = 0;
+	m.header.e_shstrndx = SHN_UNDEF;
+	build(&d, more, 2);
+	s = load(&m, &d);
+	expect(s, 0x1000, "_init", 0x1000);
+	expect(s, 0x1900, "second", 0x1900);
+	expect(s, 0x1800, NULL, 0); /* not _init, which ended with its section */
+	elfsym__free(s);
+}
+
 static void test_no_symbols(void **state)
 {
 	struct image m;
@@ -469,6 +489,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lookup),	   cmocka_unit_test(test_debug_file),
+		cmocka_unit_test(test_debug_file_of_image),
 		cmocka_unit_test(test_no_symbols), cmocka_unit_test(test_not_for_us),
 		cmocka_unit_test(test_mutated),	   cmocka_unit_test(test_mutated_library),
 		cmocka_unit_test(test_cut_file),   cmocka_unit_test(test_find_debug_file),
