@@ -4,7 +4,7 @@
  * stack ends, and in which it goes on elsewhere. Found by their symbols; nothing in the file is
  * trusted.
  *
- * Source: Go's src/runtime/asm_amd64.s, sys_linux_amd64.s and time_linux_amd64.s, of 1.19 to 1.24.
+ * Source: Go's src/runtime/asm_amd64.s, sys_linux_amd64.s and time_linux_amd64.s, of 1.19.
  */
 #ifndef PMP_GO_FRAMES_H
 #define PMP_GO_FRAMES_H
