@@ -30,7 +30,7 @@ CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DPMP_VERSION='"$(VERSION)"' \
             -DPCRE2_CODE_UNIT_WIDTH=8 -Isrc -I. -I$(B)/skel
 CFLAGS   += -std=gnu11 $(OPT) $(WARN)
 LDFLAGS  += -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--as-needed
-LIBS     := -lbpf -ldw -lelf -llzma -lzstd -lisal -liberty -lpcre2-8 -lpthread
+LIBS     := -lbpf -ldw -lelf -llzma -lzstd -lz -lisal -liberty -lpcre2-8 -lpthread
 
 # sources: everything but what wires it is the library that program, tests and fuzzers share
 LIB_SRC  := $(sort $(wildcard src/*/*.c))

@@ -202,6 +202,15 @@ static __always_inline bool is_trampoline(pmp_u32 number)
 	return rule && (rule->flags & PMP_RULE_SIGNAL_FRAME);
 }
 
+/* What a goroutine returns to: Go's runtime put its address there. It follows a nop, the last of
+ * these 8 bytes. */
+static __always_inline bool is_goexit(pmp_u32 number, pmp_u64 w)
+{
+	struct pmp_rule *rule = bpf_map_lookup_elem(&rules, &number);
+
+	return rule && rule->ra == PMP_RA_UNDEFINED && w >> 56 == 0x90;
+}
+
 /*
  * Look up `pc`: w->mapping and w->rule. Returns 0, or what keeps it from being unwound. Of a return
  * address, which is looked up by the byte before it, the code before it has to be a call: else the
@@ -240,7 +249,7 @@ static __noinline pmp_u32 find_code(struct walk *w, pmp_u64 pc)
 	w->mapping = q.found;
 	w->rule = is_recent ? r->rule : search_rule(m, pc);
 	if (!is_recent && !w->exact && !is_trampoline(w->rule) && !read_word(pc - 7, &word) &&
-	    !is_call(word)) {
+	    !is_call(word) && !is_goexit(w->rule, word)) {
 		w->guessed = 1;
 	} else if (!is_recent) {
 		r->pc = pc;
@@ -322,6 +331,8 @@ static __noinline pmp_u32 step_by_rule(struct walk *w, const struct pmp_rule *ru
 {
 	pmp_u64 cfa, pc, saved, rsp, old = w->regs[REG_RSP];
 	bool jumps = rule->saved[PMP_SAVED_RSP] != PMP_SAVED_SAME;
+	/* on another stack: a register is there to keep this one's pointer */
+	bool away = (CALLEE_SAVED & ~(1u << REG_RBP)) >> (rule->cfa_reg & 31) & 1;
 	pmp_u32 status;
 
 	if (rule->ra == PMP_RA_UNDEFINED)
@@ -378,7 +389,7 @@ static __noinline pmp_u32 step_by_rule(struct walk *w, const struct pmp_rule *ru
 			return STEP_BOTTOM;
 		return PMP_STATUS_IMPLAUSIBLE;
 	}
-	if (!jumps && !(rule->flags & PMP_RULE_SIGNAL_FRAME) && rsp <= old &&
+	if (!jumps && !away && !(rule->flags & PMP_RULE_SIGNAL_FRAME) && rsp <= old &&
 	    !(rsp == old && (w->exact || rule->ra == PMP_RA_REG)))
 		return PMP_STATUS_IMPLAUSIBLE;
 	w->pc = pc;
@@ -388,7 +399,7 @@ static __noinline pmp_u32 step_by_rule(struct walk *w, const struct pmp_rule *ru
 /* No unwind information: the return address is on top of the stack, or rbp is a frame pointer. */
 static __noinline pmp_u32 step_by_guess(struct walk *w)
 {
-	pmp_u64 rsp, rbp, saved, pc;
+	pmp_u64 rsp, rbp, saved, pc, word;
 	bool had_code = w->has_code;
 
 	w->guessed = 1;
@@ -414,7 +425,8 @@ static __noinline pmp_u32 step_by_guess(struct walk *w)
 		return PMP_STATUS_NO_CFI;
 	if (!pc && !saved)
 		return STEP_BOTTOM;
-	if (pc < 16 || find_code(w, pc - 1) || !call_before(pc))
+	if (pc < 16 || find_code(w, pc - 1) || read_word(pc - 8, &word) ||
+	    (!is_call(word) && !is_goexit(w->rule, word)))
 		return PMP_STATUS_NO_CFI;
 	w->lost = ~0u;
 	set_reg(w, REG_RBP, saved);

@@ -40,6 +40,8 @@ if command -v apt-get >/dev/null 2>&1; then
 		mariadb-client-core|mariadb-client-core-10.6|mariadb-client-core-10.5
 		libc6-dbg dwz debuginfod lld clang-format cppcheck shellcheck procps strace binutils util-linux
 		gawk mawk libssl-dev locales perl
+		golang-go rustc python3 python3-dbg
+		postgresql-15|postgresql-17|postgresql-16|postgresql-14|postgresql-13
 		qemu-system-x86 busybox-static cpio kmod xz-utils zstd debian-archive-keyring'
 elif command -v dnf >/dev/null 2>&1; then
 	manager=dnf
@@ -51,6 +53,7 @@ elif command -v dnf >/dev/null 2>&1; then
 		mariadb-server mariadb dwz elfutils-debuginfod lld compiler-rt clang-tools-extra cppcheck ShellCheck
 		procps-ng strace binutils util-linux gawk mawk openssl-devel glibc-static libasan
 		glibc-langpack-en perl-Test-Harness
+		golang rust python3 python3-debug postgresql-server
 		qemu-system-x86-core virtiofsd busybox cpio kmod xz zstd apt dpkg debian-keyring'
 else
 	die "neither apt-get nor dnf is here; the README lists what is needed"
@@ -153,6 +156,15 @@ install_all() {
 	die "could not install:$lacking"
 }
 
+# Debian's package of a PostgreSQL server makes a cluster and starts it, unless it is told not to
+no_postgres_cluster() {
+	conf=/etc/postgresql-common/createcluster.conf
+	[ ! -e "$conf" ] && ! is_installed postgresql-common || return 0
+	installed=yes
+	as_root mkdir -p "${conf%/*}"
+	echo 'create_main_cluster = false' | as_root tee "$conf" >/dev/null
+}
+
 # clang's sanitizers and its fuzzer are a package of their own from 14 on, named after its version
 clang_runtime() {
 	major=$(clang -dumpversion | cut -d. -f1)
@@ -193,6 +205,7 @@ trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086 # they are words
 install_all $for_build
 if [ $test = yes ]; then
+	[ "$manager" != apt ] || no_postgres_cluster
 	# shellcheck disable=SC2086
 	install_all $for_test
 	if [ "$manager" = apt ]; then

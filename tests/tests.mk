@@ -20,9 +20,6 @@ $(B)/tests/unit/%: tests/unit/%.c $(B)/libpmp-san.a
 	$(say) UNIT $@
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -MMD -MP -MF $@.d -o $@ $< $(B)/libpmp-san.a -lcmocka $(LIBS)
 
-# it compresses what is to be decompressed
-$(B)/tests/unit/test_inflated: LIBS += -lz
-
 # fuzzers: the modules are compiled again, instrumented, by clang
 FUZZ_FLAGS := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 $(B)/fuzzobj/%.o: %.c $(B)/flags | $(SKELS)

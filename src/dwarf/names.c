@@ -16,10 +16,14 @@ static const char *string_of(Dwarf_Die *die, unsigned int attribute)
 	return dwarf_formstring(dwarf_attr_integrate(die, attribute, &attr));
 }
 
-static const char *linkage_name(Dwarf_Die *die)
+static const char *linkage_name(Dwarf_Die *die, int language)
 {
-	const char *name = string_of(die, DW_AT_linkage_name);
+	const char *name;
 
+	/* gdb does not trust rustc's, and goes by names and scopes */
+	if (language == DW_LANG_Rust)
+		return NULL;
+	name = string_of(die, DW_AT_linkage_name);
 	return name ? name : string_of(die, DW_AT_MIPS_linkage_name);
 }
 
@@ -110,7 +114,7 @@ int names__append(const Dwarf_Die *function, int language, struct strbuf *ret_te
 		  bool *ret_mangled)
 {
 	Dwarf_Die die = *function, unit;
-	const char *linkage = linkage_name(&die), *name = string_of(&die, DW_AT_name);
+	const char *linkage = linkage_name(&die, language), *name = string_of(&die, DW_AT_name);
 	struct path path = {0};
 
 	if (linkage || !name || !has_scopes(language)) {

@@ -83,6 +83,12 @@ int elf_file__fingerprint(const struct elf_file *f, uint64_t *ret_addr, uint64_t
 int elf_file__eh_frame(const struct elf_file *f, struct elf_range *ret_eh_frame,
 		       struct elf_range *ret_hdr);
 
+/*
+ * .debug_frame, inflated if it is compressed (zlib only), for the caller to free. Its size is
+ * bounded by that of the file. Returns 0; -ENOENT: there is none; -EFBIG, -EINVAL, -EIO, -ENOMEM.
+ */
+int elf_file__debug_frame(const struct elf_file *f, void **ret_bytes, size_t *ret_len);
+
 /* libelf's handle, made at the first call (ELF_C_READ); NULL if libelf refuses the file. */
 Elf *elf_file__libelf(struct elf_file *f);
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "unwind/eh_frame.h"
 
-#include "unwind/cfa_program.h"
+#include "unwind/cfi_entry.h"
 #include "unwind/eh_index.h"
 
 #include <stdlib.h>
 
-/* Real initial instructions take some 20 bytes; a bound keeps re-reading CIEs cheap. */
-#define MAX_CIE_LEN 4096
-#define N_CIES	    16
-#define N_ROWS	    256
+#define N_CIES 16
+#define N_ROWS 256
 
 struct cie_slot {
 	size_t offset;
@@ -25,7 +23,9 @@ struct row_slot {
 };
 
 struct eh_frame {
-	struct eh_frame_bytes bytes;
+	struct cfi_section section;
+	struct eh_frame *next; /* is asked where this one has nothing */
+	void *owned;
 	struct eh_table table; /* .eh_frame_hdr's */
 	bool table_usable;
 	struct eh_index index; /* made by a scan, at the first need */
@@ -34,168 +34,11 @@ struct eh_frame {
 	struct cie_slot cies[N_CIES];
 };
 
-struct entry {
-	size_t next;	 /* offset of the entry after this one */
-	bool terminator; /* length 0 */
-	bool is_cie;
-	size_t cie_offset; /* an FDE's */
-	struct cursor body;
-};
-
 struct fde {
 	uint64_t start, end;
 	const struct cfi_cie *cie; /* valid until the next one is looked up */
 	struct cursor program;
 };
-
-static uint64_t address_of(const struct eh_frame *eh, const uint8_t *p)
-{
-	return eh->bytes.eh_frame_addr + (uint64_t)(p - eh->bytes.eh_frame);
-}
-
-static int read_entry(const struct eh_frame *eh, size_t offset, struct entry *ret_entry)
-{
-	const uint8_t *base = eh->bytes.eh_frame, *id_at;
-	struct cursor c = {.p = base, .end = base + eh->bytes.eh_frame_len};
-	struct entry e = {.next = 0};
-	uint64_t len, id;
-	bool is_64;
-
-	if (!cursor__bytes(&c, offset))
-		return -EINVAL;
-	len = cursor__u32(&c);
-	is_64 = len == 0xffffffff;
-	if (is_64)
-		len = cursor__u64(&c);
-	else if (len >= 0xfffffff0)
-		return -EINVAL;
-	if (c.bad || len > cursor__left(&c))
-		return -EINVAL;
-	c.end = c.p + len;
-	e.next = (size_t)(c.end - base);
-	if (!len) {
-		e.terminator = true;
-		*ret_entry = e;
-		return 0;
-	}
-	id_at = c.p;
-	id = cursor__u32(&c);
-	/*
-	 * The LSB and LLVM have 4 bytes here even after a 64-bit length, binutils and elfutils 8.
-	 * What follows 4 bytes is a CIE's version or an FDE's address: never 4 zero bytes.
-	 */
-	if (is_64 && cursor__left(&c) >= 4 && !(c.p[0] | c.p[1] | c.p[2] | c.p[3]))
-		cursor__u32(&c);
-	if (c.bad)
-		return -EINVAL;
-	e.is_cie = id == 0;
-	if (id > (uint64_t)(id_at - base))
-		return -EINVAL;
-	e.cie_offset = e.is_cie ? offset : (size_t)(id_at - base) - id;
-	e.body = c;
-	*ret_entry = e;
-	return 0;
-}
-
-/* Read what the augmentation string announces, after its 'z'. */
-static int read_augmentation(const struct eh_frame *eh, const char *letters, struct cursor *c,
-			     struct cfi_cie *cie)
-{
-	uint64_t ignored;
-	uint8_t encoding;
-	int err;
-
-	for (; *letters; letters++) {
-		switch (*letters) {
-		case 'R':
-			cie->pointer_encoding = cursor__u8(c);
-			break;
-		case 'L':
-			cie->lsda_encoding = cursor__u8(c);
-			break;
-		case 'P':
-			encoding = cursor__u8(c);
-			if (encoding == PE_OMIT)
-				break;
-			/* the personality routine: only its size matters */
-			encoding &= PE_FORMAT | ((encoding & PE_BASE) == PE_ALIGNED ? PE_BASE : 0);
-			err = cursor__pointer(c, encoding, address_of(eh, c->p), 0, &ignored);
-			if (err)
-				return err;
-			break;
-		case 'S':
-			cie->initial.signal_frame = true;
-			break;
-		case 'B': /* aarch64's pointer authentication key: no data */
-			break;
-		default:
-			return -EOPNOTSUPP;
-		}
-	}
-	return c->bad ? -EINVAL : 0;
-}
-
-static int read_cie(const struct eh_frame *eh, size_t offset, struct cfi_cie *cie)
-{
-	struct cursor c, data;
-	struct entry e;
-	const char *letters;
-	const uint8_t *nul;
-	uint64_t len, ra_column;
-	uint8_t version;
-	int err = read_entry(eh, offset, &e);
-
-	if (err)
-		return err;
-	if (e.terminator || !e.is_cie)
-		return -EINVAL;
-	c = e.body;
-	if (cursor__left(&c) > MAX_CIE_LEN)
-		return -EOPNOTSUPP;
-	version = cursor__u8(&c);
-	letters = (const char *)c.p;
-	nul = memchr(c.p, '\0', cursor__left(&c));
-	if (c.bad || !nul)
-		return -EINVAL;
-	c.p = nul + 1;
-	if (version != 1 && version != 3 && version != 4)
-		return -EOPNOTSUPP;
-	if (version == 4) {
-		uint8_t address_size = cursor__u8(&c), segment_size = cursor__u8(&c);
-
-		if (address_size != 8 || segment_size != 0)
-			return c.bad ? -EINVAL : -EOPNOTSUPP;
-	}
-	if (letters[0] == 'e' && letters[1] == 'h') {
-		/* GCC 2: the address of an exception table */
-		cursor__u64(&c);
-		letters += 2;
-	}
-	cie->code_align = cursor__uleb(&c);
-	cie->data_align = cursor__sleb(&c);
-	ra_column = version == 1 ? cursor__u8(&c) : cursor__uleb(&c);
-	cie->pointer_encoding = PE_ABSPTR;
-	cie->lsda_encoding = PE_OMIT;
-	cie->initial.signal_frame = false;
-	cie->sized_augmentation = *letters == 'z';
-	if (cie->sized_augmentation) {
-		letters++;
-		len = cursor__uleb(&c);
-		data = c;
-		if (!cursor__bytes(&c, len))
-			return -EINVAL;
-		data.end = c.p;
-		err = read_augmentation(eh, letters, &data, cie);
-	} else {
-		/* without sizes, what is unknown cannot be skipped */
-		err = *letters ? read_augmentation(eh, letters, &c, cie) : 0;
-	}
-	if (err || c.bad)
-		return err ?: -EINVAL;
-	if (ra_column != CFI_RA)
-		return -EOPNOTSUPP;
-	return cfa_program__run_cie(cie, c);
-}
 
 static int find_cie(struct eh_frame *eh, size_t offset, const struct cfi_cie **ret_cie)
 {
@@ -205,7 +48,7 @@ static int find_cie(struct eh_frame *eh, size_t offset, const struct cfi_cie **r
 		int err;
 
 		slot->used = false;
-		err = read_cie(eh, offset, &slot->cie);
+		err = cfi_entry__read_cie(&eh->section, offset, &slot->cie);
 		if (err)
 			return err;
 		slot->offset = offset;
@@ -216,7 +59,7 @@ static int find_cie(struct eh_frame *eh, size_t offset, const struct cfi_cie **r
 }
 
 /* Returns -ENOENT for an FDE that covers nothing: linkers leave them where code was dropped. */
-static int read_fde(struct eh_frame *eh, const struct entry *e, struct fde *ret_fde)
+static int read_fde(struct eh_frame *eh, const struct cfi_entry *e, struct fde *ret_fde)
 {
 	struct cursor c = e->body;
 	struct fde f = {.start = 0};
@@ -225,7 +68,8 @@ static int read_fde(struct eh_frame *eh, const struct entry *e, struct fde *ret_
 
 	if (err)
 		return err;
-	err = cursor__pointer(&c, f.cie->pointer_encoding, address_of(eh, c.p), 0, &f.start);
+	err = cursor__pointer(&c, f.cie->pointer_encoding, cfi_section__address(&eh->section, c.p),
+			      0, &f.start);
 	if (err)
 		return err;
 	err = cursor__pointer(&c, f.cie->pointer_encoding & PE_FORMAT, 0, 0, &len);
@@ -256,7 +100,7 @@ static int run_fde(const struct eh_frame *eh, const struct fde *f, eh_frame_row_
 		.cie = f->cie,
 		.start = f->start,
 		.end = f->end,
-		.addr_offset = eh->bytes.eh_frame_addr - (uint64_t)(uintptr_t)eh->bytes.eh_frame,
+		.addr_offset = eh->section.addr - (uint64_t)(uintptr_t)eh->section.bytes,
 		.fn = fn,
 		.arg = arg,
 	};
@@ -276,10 +120,10 @@ static int each_fde(struct eh_frame *eh, fde_fn fn, void *arg, size_t *malformed
 {
 	size_t offset = 0;
 
-	while (offset < eh->bytes.eh_frame_len) {
-		struct entry e;
+	while (offset < eh->section.len) {
+		struct cfi_entry e;
 		struct fde f;
-		int err = read_entry(eh, offset, &e);
+		int err = cfi_entry__read(&eh->section, offset, &e);
 
 		if (err) {
 			(*malformed)++;
@@ -328,12 +172,12 @@ static int make_index(struct eh_frame *eh)
 static int read_promised_fde(struct eh_frame *eh, uint64_t start, uint64_t addr,
 			     struct fde *ret_fde)
 {
-	uint64_t offset = addr - eh->bytes.eh_frame_addr;
-	struct entry e;
+	uint64_t offset = addr - eh->section.addr;
+	struct cfi_entry e;
 	int err;
 
-	if (offset >= eh->bytes.eh_frame_len || read_entry(eh, offset, &e) || e.terminator ||
-	    e.is_cie)
+	if (offset >= eh->section.len || cfi_entry__read(&eh->section, offset, &e) ||
+	    e.terminator || e.is_cie)
 		return -EINVAL;
 	err = read_fde(eh, &e, ret_fde);
 	if (err == -EOPNOTSUPP)
@@ -361,7 +205,7 @@ static int find_by_table(struct eh_frame *eh, uint64_t pc, struct fde *ret_fde)
 
 static int find_fde(struct eh_frame *eh, uint64_t pc, struct fde *ret_fde)
 {
-	struct entry e;
+	struct cfi_entry e;
 	size_t offset;
 	int err = find_by_table(eh, pc, ret_fde);
 
@@ -377,7 +221,7 @@ static int find_fde(struct eh_frame *eh, uint64_t pc, struct fde *ret_fde)
 	err = eh_index__find(&eh->index, pc, &offset);
 	if (err)
 		return err;
-	err = read_entry(eh, offset, &e);
+	err = cfi_entry__read(&eh->section, offset, &e);
 	return err ?: read_fde(eh, &e, ret_fde);
 }
 
@@ -400,8 +244,11 @@ static int find_row_uncached(struct eh_frame *eh, uint64_t pc, struct cfi_row *r
 {
 	struct find find = {.pc = pc, .row = row};
 	struct fde f;
-	int stop, err = find_fde(eh, pc, &f);
+	int stop, err;
 
+	do
+		err = find_fde(eh, pc, &f);
+	while (err == -ENOENT && (eh = eh->next));
 	if (err)
 		return err;
 	err = run_fde(eh, &f, keep_if_covers, &find, &stop);
@@ -462,36 +309,66 @@ int eh_frame__each_row(struct eh_frame *eh, eh_frame_row_fn fn, void *arg, size_
 	struct each_row each = {.fn = fn, .arg = arg};
 	size_t malformed = 0;
 
-	each_fde(eh, each_row_of_fde, &each, &malformed);
+	while (eh && !each_fde(eh, each_row_of_fde, &each, &malformed))
+		eh = eh->next;
 	if (ret_malformed)
 		*ret_malformed = malformed + each.malformed;
 	return each.stop;
 }
 
+static bool init(struct eh_frame *eh, const struct eh_frame_bytes *bytes)
+{
+	struct cfi_entry first;
+
+	eh->section = (struct cfi_section){
+		.bytes = bytes->eh_frame,
+		.len = bytes->eh_frame_len,
+		.addr = bytes->eh_frame_addr,
+		.is_debug = bytes->is_debug_frame,
+	};
+	/* the first entry has to be a CIE, or the end */
+	if (!bytes->eh_frame || cfi_entry__read(&eh->section, 0, &first) ||
+	    !(first.terminator || first.is_cie))
+		return false;
+	eh->table_usable = bytes->hdr && !eh_table__init(&eh->table, bytes);
+	eh->owned = bytes->owned;
+	return true;
+}
+
 struct eh_frame *eh_frame__new(const struct eh_frame_bytes *bytes)
 {
-	struct eh_frame *eh;
-	struct entry first;
+	struct eh_frame *eh = calloc(1, sizeof(*eh));
 
-	eh = calloc(1, sizeof(*eh));
-	if (!eh)
-		return NULL;
-	eh->bytes = *bytes;
-	/* the first entry has to be a CIE, or the end */
-	if (!bytes->eh_frame || read_entry(eh, 0, &first) || !(first.terminator || first.is_cie)) {
-		free(eh);
+	if (eh && init(eh, bytes))
+		return eh;
+	if (eh)
 		errno = EINVAL;
-		return NULL;
-	}
-	eh->table_usable = bytes->hdr && !eh_table__init(&eh->table, bytes);
-	return eh;
+	free(bytes->owned);
+	free(eh);
+	return NULL;
+}
+
+struct eh_frame *eh_frame__join(struct eh_frame *first, struct eh_frame *second)
+{
+	struct eh_frame *last = first;
+
+	if (!first)
+		return second;
+	while (last->next)
+		last = last->next;
+	last->next = second;
+	return first;
 }
 
 void eh_frame__free(struct eh_frame *eh)
 {
-	if (!eh)
-		return;
-	eh_index__free(&eh->index);
-	free(eh->rows);
-	free(eh);
+	while (eh) {
+		struct eh_frame *next = eh->next;
+
+		eh_index__free(&eh->index);
+		free(eh->rows);
+		free(eh->owned);
+		free(eh);
+		eh = next;
+	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * eh_frame: finds how to undo one function's frame at one pc, from an object's .eh_frame.
+ * eh_frame: finds how to undo one function's frame at one pc, from an object's .eh_frame, or from
+ * .debug_frame, which is all that Go's compiler makes.
  * Pure: bytes in, rules out. The bytes are borrowed from the caller and must outlive the
  * struct eh_frame and every row taken from it; they are not trusted in any way.
  *
@@ -71,6 +72,8 @@ struct eh_frame_bytes {
 	const uint8_t *hdr;	/* .eh_frame_hdr; NULL: an index is made by scanning */
 	size_t hdr_len;
 	uint64_t hdr_addr;
+	bool is_debug_frame; /* the bytes are .debug_frame's, inflated */
+	void *owned;	     /* or NULL: freed with the struct eh_frame, or if it cannot be made */
 };
 
 struct eh_frame;
@@ -81,6 +84,10 @@ struct eh_frame;
  */
 struct eh_frame *eh_frame__new(const struct eh_frame_bytes *bytes);
 void eh_frame__free(struct eh_frame *eh);
+
+/* `second` is asked where `first` has nothing, and belongs to it now. Either may be NULL. Returns
+ * what has both. */
+struct eh_frame *eh_frame__join(struct eh_frame *first, struct eh_frame *second);
 
 /*
  * The row that covers `pc` (an address in the object). Returns 0; -ENOENT: no FDE covers pc;

@@ -132,8 +132,9 @@ static int recover(struct walk *w, unsigned int reg, const struct cfi_rule *rule
 
 /*
  * Each call has pushed a return address, so stack pointers rise from frame to frame. Not so where
- * the stack was switched: across a signal frame, and where a rule restores the stack pointer by
- * itself, as in glibc's setcontext. They may stay equal where the return address has been popped
+ * the stack was switched: across a signal frame, where a rule restores the stack pointer by itself,
+ * as in glibc's setcontext, and where the CFA counts from a register that is there for it, as in
+ * Go's calls of the vDSO. They may stay equal where the return address has been popped
  * and is in a register (vfork), or nothing more was pushed since.
  */
 static bool rises(const struct walk *w, const struct cfi_row *row, uint64_t rsp)
@@ -141,6 +142,8 @@ static bool rises(const struct walk *w, const struct cfi_row *row, uint64_t rsp)
 	uint64_t old = w->regs.value[CFI_RSP];
 
 	if (row->signal_frame)
+		return true;
+	if (row->cfa.kind == CFI_REGISTER && (CALLEE_SAVED & ~BIT(CFI_RBP) & BIT(row->cfa.reg)))
 		return true;
 	switch (row->regs[CFI_RSP].kind) {
 	case CFI_OFFSET:
@@ -204,8 +207,12 @@ static int rate_return(struct walk *w, uint64_t pc)
 	case CALL_SITE_NONE:
 		break;
 	}
-	/* the kernel makes signal handlers return to where nothing was called */
-	if (code.eh && !eh_frame__find_row(code.eh, pc - 1 - code.bias, &row) && row.signal_frame)
+	/* the kernel makes signal handlers return to where nothing was called; Go's runtime has
+	 * each goroutine return to the second byte of its outermost function */
+	if (!code.eh || eh_frame__find_row(code.eh, pc - 1 - code.bias, &row))
+		return 0;
+	if (row.signal_frame ||
+	    (row.regs[CFI_RA].kind == CFI_UNDEFINED && row.fde_start == pc - 1 - code.bias))
 		return 1;
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Input: length of .eh_frame_hdr (2 bytes, little endian), .eh_frame_hdr, .eh_frame. */
+/* Input: length of .eh_frame_hdr (2 bytes, little endian; the highest bit: what follows it is a
+ * .debug_frame), .eh_frame_hdr, .eh_frame. */
 #include "unwind/eh_frame.h"
 
 #include <stdlib.h>
@@ -47,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2)
 		return 0;
-	bytes.hdr_len = data[0] | (size_t)data[1] << 8;
+	bytes.hdr_len = data[0] | (size_t)(data[1] & 0x7f) << 8;
+	bytes.is_debug_frame = data[1] & 0x80;
 	data += 2;
 	size -= 2;
 	if (bytes.hdr_len > size)

@@ -433,6 +433,93 @@ static void test_new_refuses(void **state)
 	eh_frame__free(NULL);
 }
 
+/* .debug_frame: a CIE's id is all ones, an FDE's CIE is told from the section's start. */
+static void put_debug_frame(struct cfi_builder *b, bool is_64)
+{
+	for (int i = 0; i < 3; i++) {
+		size_t len = i ? 18 : 10, at;
+
+		if (is_64) {
+			cfi__put_u32(b, 0xffffffff);
+			cfi__put_u64(b, len + 8);
+			cfi__put_u64(b, i ? 0 : UINT64_MAX);
+		} else {
+			cfi__put_u32(b, (uint32_t)len + 4);
+			cfi__put_u32(b, i ? 0 : UINT32_MAX);
+		}
+		at = b->len;
+		if (i) {
+			cfi__put_u64(b, (uint64_t)i * 0x1000);
+			cfi__put_u64(b, 0x100);
+			cfi__put(b, BYTES(0x0e, (uint8_t)(16 * i)));
+		} else {
+			cfi__put(b, BYTES(3, 0, 1, 0x78, CFI_RA));
+			cfi__put(b, CFI_AT_ENTRY);
+		}
+		assert_int_equal(b->len - at, len);
+	}
+}
+
+static struct eh_frame *debug_frame(const struct cfi_builder *b)
+{
+	struct eh_frame_bytes bytes = {.eh_frame_len = b->len, .is_debug_frame = true};
+
+	bytes.owned = malloc(b->len + 1);
+	assert_non_null(bytes.owned);
+	memcpy(bytes.owned, b->bytes, b->len);
+	bytes.eh_frame = bytes.owned;
+	return eh_frame__new(&bytes);
+}
+
+static int count_row(const struct cfi_row *row, void *arg);
+
+static void test_debug_frame(void **state)
+{
+	for (int is_64 = 0; is_64 < 2; is_64++) {
+		struct cfi_builder b = {.len = 0}, first = {.len = 0};
+		struct eh_frame *eh;
+		struct cfi_row row;
+		size_t n = 0, malformed;
+
+		put_debug_frame(&b, is_64);
+		eh = debug_frame(&b);
+		assert_non_null(eh);
+		assert_int_equal(eh_frame__find_row(eh, 0x2080, &row), 0);
+		assert_int_equal(row.fde_start, 0x2000);
+		assert_int_equal(row.cfa.offset, 32);
+		assert_int_equal(row.regs[CFI_RA].offset, -8);
+		assert_int_equal(eh_frame__find_row(eh, 0x3000, &row), -ENOENT);
+		/* it is asked where .eh_frame has nothing */
+		cfi__fde(&first, cfi__usual_cie(&first), 0x2000, 0x100, BYTES(0x0e, 64));
+		eh = eh_frame__join(cfi__new(&first, NULL), eh);
+		assert_int_equal(eh_frame__find_row(eh, 0x2080, &row), 0);
+		assert_int_equal(row.cfa.offset, 64);
+		assert_int_equal(eh_frame__find_row(eh, 0x1080, &row), 0);
+		assert_int_equal(row.cfa.offset, 16);
+		assert_int_equal(eh_frame__each_row(eh, count_row, &n, &malformed), 0);
+		assert_int_equal(n, 3);
+		assert_int_equal(malformed, 0);
+		eh_frame__free(eh);
+		/* .eh_frame's way of writing it is no .debug_frame */
+		assert_null(debug_frame(&first));
+		for (size_t i = 0; i < b.len; i++) {
+			for (unsigned int value = 0; value < 256; value++) {
+				struct cfi_builder changed = b;
+
+				changed.bytes[i] = (uint8_t)value;
+				changed.len = value % 2 ? b.len : i;
+				eh = debug_frame(&changed);
+				if (eh) {
+					eh_frame__each_row(eh, count_row, &n, NULL);
+					eh_frame__find_row(eh, 0x2080, &row);
+				}
+				eh_frame__free(eh);
+			}
+		}
+	}
+	assert_null(eh_frame__join(NULL, NULL));
+}
+
 struct seen {
 	size_t n, stop_at;
 	uint64_t starts[16], ends[16];
@@ -662,6 +749,7 @@ int main(void)
 		cmocka_unit_test(test_no_cfa),
 		cmocka_unit_test(test_bad_cies),
 		cmocka_unit_test(test_new_refuses),
+		cmocka_unit_test(test_debug_frame),
 		cmocka_unit_test(test_each_row),
 		cmocka_unit_test(test_overlaps),
 		cmocka_unit_test(test_tables),
