@@ -8,10 +8,10 @@
  *
  * CPU is user and system time of the command and of all its descendants, also those that it did not
  * wait for. BPF is the run time of the command's BPF programs, as the kernel measures it: these
- * programs are held until the command has ended, so nothing of it is missed. The peak is the largest
- * resident set of one of the processes, or of all together as seen every 50 ms, whichever is larger.
- * The maps' memory is the largest sum of `memlock` of the
- * command's BPF maps. After SECONDS everything is killed, and the status is 124.
+ * programs are held until the command has ended, so nothing of it is missed. The peak is the
+ *largest resident set of one of the processes, or what all have together, as seen every 50 ms,
+ *whichever is larger. The maps' memory is the largest sum of `memlock` of the command's BPF maps.
+ *After SECONDS everything is killed, and the status is 124.
  */
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -119,28 +119,29 @@ static void look(struct bpf_use *use, pid_t pid)
 		use->maps = maps;
 }
 
-/* Of a process and its descendants; pages that they share are counted for each. */
+/* Of a process and its descendants, together: what they share is in it once (Pss). */
 static long resident_kib(pid_t pid, int depth)
 {
-	char path[64];
-	long pages = 0;
+	char path[64], line[128];
+	long kib = 0;
 	int child;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
 	f = fopen(path, "re");
-	if (f && fscanf(f, "%*d %ld", &pages) != 1)
-		pages = 0;
+	while (f && !kib && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Pss: %ld kB", &kib) != 1)
+			kib = 0;
+	}
 	if (f)
 		fclose(f);
-	pages *= sysconf(_SC_PAGESIZE) / 1024;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
 	f = fopen(path, "re");
 	while (f && depth < 8 && fscanf(f, "%d", &child) == 1)
-		pages += resident_kib(child, depth + 1);
+		kib += resident_kib(child, depth + 1);
 	if (f)
 		fclose(f);
-	return pages;
+	return kib;
 }
 
 static double run_ms(const struct bpf_use *use)
