@@ -2,15 +2,17 @@
 /*
  * cost: runs a command and appends what it cost to a file:
  *
- *	cost [-t SECONDS] FILE COMMAND [ARGUMENT...]
+ *	cost [-m] [-t SECONDS] FILE COMMAND [ARGUMENT...]
  *
  *	WALL_MS CPU_MS BPF_MS PEAK_KIB MAPS_KIB STATUS
  *
  * CPU is user and system time of the command and of all its descendants, also those that it did not
  * wait for. BPF is the run time of the command's BPF programs, as the kernel measures it: these
  * programs are held until the command has ended, so nothing of it is missed. The peak is the largest
- * resident set of one of the processes. The maps' memory is the largest sum of `memlock` of the
- * command's BPF maps. After SECONDS everything is killed, and the status is 124.
+ * resident set of one of the processes; with -m, if that is more, the largest sum of those of the
+ * command and its children, looked at every 2 ms. The maps' memory is the largest sum of `memlock`
+ * of the command's BPF maps. (With -m, neither that nor BPF is looked at.) After SECONDS everything
+ * is killed, and the status is 124.
  */
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -29,6 +31,8 @@
 
 #define MAX_PROGRAMS 256
 #define LOOK_EVERY   (50 * 1000) /* us */
+#define LOOK_OFTEN   (2 * 1000)
+#define MAX_CHILDREN 64
 
 struct bpf_use {
 	__u32 ids[MAX_PROGRAMS];
@@ -132,6 +136,38 @@ static double run_ms(const struct bpf_use *use)
 	return sum;
 }
 
+static long resident_kib(pid_t pid)
+{
+	long all, resident = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%ld %ld", &all, &resident) != 2)
+		resident = 0;
+	if (f)
+		fclose(f);
+	return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void look_at_memory(struct usage *usage, pid_t pid)
+{
+	long sum = resident_kib(pid);
+	char path[64];
+	int child;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	f = fopen(path, "re");
+	for (int i = 0; f && i < MAX_CHILDREN && fscanf(f, "%d", &child) == 1; i++)
+		sum += resident_kib(child);
+	if (f)
+		fclose(f);
+	if (sum > usage->peak_kib)
+		usage->peak_kib = sum;
+}
+
 /* Take the end of any process. Returns its pid, 0 if none has ended, -1 if there are none. */
 static pid_t reap(int options, struct usage *usage, int *ret_status)
 {
@@ -152,17 +188,22 @@ int main(int argc, char *argv[])
 	struct bpf_use use = {.n = 0};
 	double began, limit = 0, wall;
 	int stats, status = 0, ended_with = 0;
-	bool over = false;
+	bool over = false, together = false;
 	pid_t pid, ended;
 	FILE *out;
 
+	if (argc > 2 && !strcmp(argv[1], "-m")) {
+		together = true;
+		argv++;
+		argc--;
+	}
 	if (argc > 3 && !strcmp(argv[1], "-t")) {
 		limit = strtod(argv[2], NULL) * 1e3;
 		argv += 2;
 		argc -= 2;
 	}
 	if (argc < 3) {
-		fprintf(stderr, "usage: cost [-t SECONDS] FILE COMMAND [ARGUMENT...]\n");
+		fprintf(stderr, "usage: cost [-m] [-t SECONDS] FILE COMMAND [ARGUMENT...]\n");
 		return 2;
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -189,12 +230,15 @@ int main(int argc, char *argv[])
 			break;
 		if (ended > 0)
 			continue;
-		look(&use, pid);
+		if (together)
+			look_at_memory(&usage, pid);
+		else
+			look(&use, pid);
 		if (limit > 0 && !over && now_ms() - began > limit) {
 			over = true;
 			kill(-pid, SIGKILL);
 		}
-		usleep(LOOK_EVERY);
+		usleep(together ? LOOK_OFTEN : LOOK_EVERY);
 	}
 	wall = now_ms() - began;
 	ended_with = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
