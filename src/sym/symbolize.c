@@ -14,6 +14,8 @@
 
 #define FIRST_CAPACITY 64
 #define MAX_JIT_NAME   4096
+#define MAX_STACK_TEXT                                                                             \
+	(4u << 20) /* names may be long, and inlined functions many: one more ends it */
 
 struct symbolizer {
 	struct code_names *names;
@@ -26,6 +28,8 @@ struct symbolizer {
 	size_t *ends; /* of the header and of each frame in `text` */
 	struct text *frames;
 	size_t n, capacity; /* frames in `text`; room for that many and one more end */
+	bool full;	    /* no more frames of this stack */
+	size_t cut;	    /* stacks that were */
 };
 
 struct symbolizer *symbolizer__new(const struct symbolizer_options *options)
@@ -166,8 +170,10 @@ static int named_frames(struct symbolizer *s, const struct raw_frame *raw, pid_t
 		return 0;
 	}
 	n = code_names__find(s->names, raw->object, named_addr(raw), raw->exact, &frames);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n && !s->full; i++) {
 		named_frame(s, raw->pc, &frames[i], raw->from);
+		s->full = s->text.len > MAX_STACK_TEXT;
+	}
 	return n < 0 ? n : 0;
 }
 
@@ -352,10 +358,15 @@ int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, uns
 	if (sample->preempted)
 		bare_frame(s, "[preempted]", "", "kernel", 0);
 	kernel_frames(s, sample);
-	for (size_t i = 0; i < sample->n_user; i++) {
+	s->full = false;
+	for (size_t i = 0; i < sample->n_user && !s->full; i++) {
 		err = user_frames(s, sample, i);
 		if (err)
 			return err;
+	}
+	if (s->full) {
+		end = end_name(STACK_TRUNCATED);
+		s->cut++;
 	}
 	if (end) {
 		append_number(s);
@@ -387,5 +398,9 @@ int symbolizer__gaps(const struct symbolizer *s, struct strbuf *ret_text)
 	if (s->ksyms_tried && (!s->ksyms || ksyms__hidden(s->ksyms)))
 		strbuf__append_str(ret_text, "kernel names are hidden (kernel.kptr_restrict): "
 					     "kernel frames are shown as ??\n");
+	if (s->cut)
+		strbuf__printf(ret_text,
+			       "%zu stack%s truncated: names take more than %u MiB there\n", s->cut,
+			       s->cut == 1 ? " was" : "s were", MAX_STACK_TEXT >> 20);
 	return code_names__gaps(s->names, ret_text);
 }

@@ -624,7 +624,7 @@ static const struct way {
 	{"symbol names of 8 MiB", long_names, 8 << 20},
 	{"4 million symbols at one address", many_symbols, 4 << 20},
 	{"1 GiB of nothing are the names", hole_of_strings, 1024},
-	{"255 MiB of nothing are the names", hole_of_strings, 255},
+	{"127 MiB of nothing are the names", hole_of_strings, 127},
 	{"1 GiB of nothing are the symbols", hole_of_symbols, 1024},
 	{"1 GiB of nothing are .debug_info", hole_of_info, 1024},
 	{"64 GiB of nothing are .debug_info", hole_of_info, 65536},
