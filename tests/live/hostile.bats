@@ -193,3 +193,142 @@ say_costs() {
 	say_costs
 	[ $bad -eq 0 ]
 }
+
+# opened PATH: of `calls`, what opened the file that is there now, whatever name that went by, for more
+# than a handle
+opened() {
+	grep -F "<$1>" calls | grep -E '^[0-9]+ +open(at2?)?\(' | grep -v -e O_PATH -e '(deleted)$'
+}
+
+# not_opened PATH ARGUMENT...: it ends soon, and does not open what is at PATH; stacks are in `out`
+not_opened() {
+	local path=$1 began=$EPOCHREALTIME
+	shift
+	timeout -s KILL 10 strace -f -y -e trace=open,openat,openat2 -o calls "$pmp" -p "$fixture_pid" \
+		"$@" >out 2>err || { cat err; return 1; }
+	no_line -v '^bpf-pmp: ' err || return 1
+	awk -v b="$began" -v e="$EPOCHREALTIME" 'BEGIN { exit !(e - b < 5) }' || lib_fail "$path: too long" || return 1
+	if opened "$path"; then
+		lib_fail "$path was opened"
+	fi
+}
+
+# Each of the kinds of files that it may do harm to open, or that never end: make_special KIND PATH.
+# Sets real, where it leads.
+specials="fifo character block folder socket link_to_fifo link_to_device"
+make_special() {
+	rm -rf "$2" real_fifo
+	real=$2
+	case $1 in
+	fifo) mkfifo "$2" ;;
+	character) mknod "$2" c 1 5 ;; # as /dev/zero
+	block) mknod "$2" b 7 0 ;;
+	folder) mkdir "$2" ;;
+	socket) perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => $ARGV[0], Listen => 1) or die' "$2" ;;
+	link_to_fifo)
+		mkfifo real_fifo
+		ln -s "$work/real_fifo" "$2"
+		real=$work/real_fifo
+		;;
+	link_to_device)
+		ln -s /dev/zero "$2"
+		real=/dev/zero
+		;;
+	esac
+	[[ $real == /* ]] || real=$work/$real
+}
+
+@test "no FIFO, device, folder or socket is opened as a debug file, nor a link to one" {
+	start_victims
+	n=0
+	for kind in $specials; do
+		make_special "$kind" "$debug_file"
+		not_opened "$real" --debug-dir "$work/debug"
+		# it was found, and the rest is as ever
+		grep -F "$debug_file" calls | grep -q O_PATH
+		grep -q ',outer::second,' out
+		n=$((n + 1))
+	done
+	rm -rf "$debug_file"
+	# that the test would see it
+	cp originals/victim_gcc_O2-5.so "$debug_file"
+	timeout 10 strace -f -y -e trace=open,openat,openat2 -o calls "$pmp" -p "$fixture_pid" --debug-dir "$work/debug" >out
+	opened "$work/$debug_file"
+	[ "$n" -eq 7 ]
+}
+
+@test "nor by .gnu_debuglink, nor where dwz moved something to" {
+	start_victims
+	# the checksum is of no file there
+	cp originals/victim_gcc_O2-5.so named.debug
+	objcopy --remove-section .note.gnu.build-id --add-gnu-debuglink=named.debug \
+		libraries/victim_gcc_O2-5.so linked.so
+	stop_fixture
+	start_fixture victims "$work/linked.so" libraries/victim_gcc_O2-dwz.so
+	for kind in $specials; do
+		make_special "$kind" named.debug
+		not_opened "$real"
+		grep -F named.debug calls | grep -q O_PATH
+		make_special "$kind" libraries/victim_gcc_O2-dwz.so.alt
+		not_opened "$real"
+		grep -F victim_gcc_O2-dwz.so.alt calls | grep -q O_PATH
+		# its symbols are there
+		grep -q ',outer::first,' out
+	done
+}
+
+@test "nor in the place of a file that is mapped, nor as a JIT's names" {
+	start_victims
+	tail -n +2 out | sort >before
+	for kind in $specials; do
+		make_special "$kind" libraries/victim_gcc_O2-4.so
+		not_opened "$real" --debug-dir "$work/debug"
+		tail -n +2 out | sort | diff before -
+	done
+	stop_fixture
+	start_fixture pcre2_jit
+	map=/tmp/perf-$fixture_pid.map
+	for kind in $specials; do
+		make_special "$kind" "$map"
+		not_opened "$real"
+		grep -F "$map" calls | grep -q O_PATH
+		rm -rf "$map"
+	done
+}
+
+@test "a link in another root does not lead out of it" {
+	mkdir -p root/debug root/proc root/usr/lib/debug "root$work/libraries"
+	start_victims
+	stop_fixture
+	rm -rf "$debug_file"
+	cp originals/victim_gcc_O2-5.so outside.debug
+	strip -g originals/victim_gcc_O2-5.so -o "root$work/libraries/v.so"
+	strip "root$work/libraries/v.so"
+	mkdir -p "root/usr/lib/debug/.build-id/${id:0:2}"
+	inside=usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug
+	ldd "$lib_fixtures/victims" originals/victim_gcc_O2-5.so | grep -o '/[^ ]*' | grep -v ':$' | sort -u |
+		while read -r f; do
+			mkdir -p "root$(dirname "$f")"
+			cp -L "$f" "root$f"
+		done
+	cp "$lib_fixtures/victims" root/victims
+	chroot root /victims "$work/libraries/v.so" >ready 2>&1 </dev/null 3>&- &
+	fixture_pid=$!
+	disown
+	for _ in $(seq 250); do
+		! grep -qx ready ready || break
+		sleep 0.02
+	done
+	# relative and by magic links too
+	for link in "$work/outside.debug" "../../../../../../../../$work/outside.debug" \
+		"/proc/1/root$work/outside.debug" "/proc/self/root$work/outside.debug"; do
+		ln -sfn "$link" "root/$inside"
+		not_opened "$work/outside.debug"
+		grep -F "${id:2}.debug" calls | grep -q O_PATH
+		no_line 'outer::second' out
+	done
+	# that the names would be seen
+	cp -f --remove-destination outside.debug "root/$inside"
+	"$pmp" -p "$fixture_pid" >out
+	grep -q 'outer::second' out
+}
