@@ -332,3 +332,27 @@ make_special() {
 	"$pmp" -p "$fixture_pid" >out
 	grep -q 'outer::second' out
 }
+
+@test "257 functions of 64 KiB inlined in each of 4,000 frames: the stack is cut, and that is said" {
+	printf x >one
+	objcopy --add-section .debug_info=one --add-section .debug_abbrev=one "$lib_fixtures/recurse" full
+	strip full -o recurse
+	id=$(readelf -n recurse | sed -n 's/^ *Build ID: //p')
+	mkdir -p "debug/.build-id/${id:0:2}"
+	./recurse 4000 >ready </dev/null 2>&1 3>&- &
+	fixture_pid=$!
+	disown
+	until grep -qx ready ready; do sleep 0.02; done
+	n=0
+	while read -r number name; do
+		[[ $name == *"functions inlined in each other"* ]] || continue
+		"$tools/mutate" full "$number" "debug/.build-id/${id:0:2}/${id:2}.debug"
+		look "$name"
+		tail -n 1 costs
+		[ "$(cat err)" = "bpf-pmp: 1 stack was truncated: names take more than 4 MiB there" ]
+		tail -c 20 out | grep -q ',\[truncated\]$'
+		[ "$(wc -c <out)" -lt 5000000 ]
+		n=$((n + 1))
+	done < <("$tools/mutate" list)
+	[ "$n" -eq 3 ]
+}
