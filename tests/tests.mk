@@ -20,6 +20,11 @@ $(B)/tests/unit/%: tests/unit/%.c $(B)/libpmp-san.a
 	$(say) UNIT $@
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SAN) -MMD -MP -MF $@.d -o $@ $< $(B)/libpmp-san.a -lcmocka $(LIBS)
 
+# the program itself, under the sanitizers
+$(B)/bpf-pmp-san: $(MAIN_SRC:%.c=$(B)/san/%.o) $(B)/libpmp-san.a
+	$(say) LINK $@
+	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $^ $(LIBS)
+
 # fuzzers: the modules are compiled again, instrumented, by clang
 FUZZ_FLAGS := -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
 $(B)/fuzzobj/%.o: %.c $(B)/flags | $(SKELS)
@@ -40,7 +45,7 @@ $(B)/tests/fuzz/%: tests/fuzz/%.c $(B)/libpmp-fuzz.a
 
 include tests/fixtures/fixtures.mk
 
-check: all unit-tests fixtures tools ## run every test
+check: all unit-tests fixtures tools $(B)/bpf-pmp-san ## run every test
 	tests/run.sh unit cli live db kernels
 
 check-unit: unit-tests ## the pure modules, under ASan and UBSan
@@ -49,7 +54,7 @@ check-unit: unit-tests ## the pure modules, under ASan and UBSan
 check-cli: all fixtures tools ## options, errors, output files
 	tests/run.sh cli
 
-check-live: all fixtures tools ## the program against running fixtures (root)
+check-live: all fixtures tools $(B)/bpf-pmp-san ## the program against running fixtures (root)
 	tests/run.sh live
 
 check-db: all fixtures tools ## the program against MariaDB under sysbench (root)
@@ -73,7 +78,7 @@ bench-text: all fixtures tools ## text traces, side by side with pt-pmp
 	tests/bench/text.sh
 
 FUZZ_SECONDS ?= 60
-fuzz: $(FUZZ_BIN) ## each fuzzer for FUZZ_SECONDS (60)
+fuzz: $(FUZZ_BIN) $(B)/tests/tools/mutate fixtures ## each fuzzer for FUZZ_SECONDS (60)
 	tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_BIN)
 
 lint: all ## format, static checks, shell scripts

@@ -22,7 +22,7 @@ static bool read_row(Dwarf_Lines *lines, size_t i, struct row *ret_row)
 	if (!line || dwarf_lineaddr(line, &row.addr) || dwarf_lineno(line, &row.line) ||
 	    dwarf_linebeginstatement(line, &row.is_stmt) ||
 	    dwarf_lineendsequence(line, &row.ends_sequence) ||
-	    dwarf_linediscriminator(line, &row.discriminator))
+	    dwarf_linediscriminator(line, &row.discriminator) || row.line < 0)
 		return false;
 	row.source = dwarf_linesrc(line, NULL, NULL);
 	*ret_row = row;

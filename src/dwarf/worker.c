@@ -22,11 +22,14 @@
 
 #define NOBODY 65534
 
-/* Of one request; a large file may take longer the first time. */
-#define LIMIT_MS     2000
+/*
+ * Time. Each answer has a little for free; what is over that is taken from what the file's size
+ * allows it, and then counts as lost: so much of it for one file, and so much for all together.
+ */
+#define FREE_MS	     20
 #define BYTES_PER_MS (50u << 10)
-/* What may be lost in all by waiting for answers that do not come. */
-#define MAX_LOST_MS 2500
+#define LIMIT_MS     2000
+#define MAX_LOST_MS  2500
 
 /* Memory: so much, and some for each byte of a file, which may be compressed. */
 #define BASE_MEMORY	(192ull << 20)
@@ -69,6 +72,7 @@ struct file {
 	int fd, alt_fd;
 	bool known; /* to the process that runs now */
 	bool given_up;
+	int64_t allowed_ms, lost_ms;
 };
 
 struct worker {
@@ -78,7 +82,7 @@ struct worker {
 	struct file *files;
 	size_t n, capacity;
 	unsigned int given_up;
-	int lost_ms;
+	int64_t lost_ms;
 	/* the last answer */
 	struct debug_frame frames[MAX_FRAMES];
 	uint64_t addrs[MAX_FRAMES];
@@ -159,11 +163,17 @@ struct served {
 	uint64_t bytes;
 };
 
+/* What is on the disk: a hole is large for nothing. Not every file system says (0 blocks). */
 static uint64_t size_of(int fd)
 {
+	uint64_t size, allocated;
 	struct stat st;
 
-	return fd >= 0 && !fstat(fd, &st) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+	if (fd < 0 || fstat(fd, &st) || st.st_size <= 0)
+		return 0;
+	size = (uint64_t)st.st_size;
+	allocated = (uint64_t)st.st_blocks * 512;
+	return allocated && allocated < size ? allocated : size;
 }
 
 static void serve_file(struct served *s, uint32_t number, const int fds[2])
@@ -320,7 +330,11 @@ int worker__add(struct worker *w, int fd, int alt_fd)
 		w->files = files;
 		w->capacity = capacity;
 	}
-	w->files[w->n] = (struct file){.fd = fd, .alt_fd = alt_fd};
+	w->files[w->n] = (struct file){
+		.fd = fd,
+		.alt_fd = alt_fd,
+		.allowed_ms = (int64_t)((size_of(fd) + size_of(alt_fd)) / BYTES_PER_MS),
+	};
 	return (int)w->n++;
 }
 
@@ -375,12 +389,12 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A system call only where it is another time than the last. */
+/* A system call only where it is another time than the last, which is why it is rounded up. */
 static int wait_at_most(struct worker *w, int64_t ms)
 {
 	struct timeval limit;
 
-	ms = ms <= LIMIT_MS ? LIMIT_MS : ms;
+	ms = (ms + 99) / 100 * 100;
 	if (ms == w->waits)
 		return 0;
 	w->waits = ms;
@@ -465,43 +479,62 @@ static int hear_answer(struct worker *w, int64_t until, size_t *ret_n)
 	return err;
 }
 
+static void give_up(struct worker *w, struct file *file)
+{
+	if (!file->given_up)
+		w->given_up++;
+	file->given_up = true;
+}
+
+/* How long the next answer about it may take. */
+static int64_t time_left(const struct worker *w, const struct file *file)
+{
+	int64_t own = LIMIT_MS - file->lost_ms, all = MAX_LOST_MS - w->lost_ms;
+
+	return (own < all ? own : all) + file->allowed_ms + FREE_MS;
+}
+
+static void charge(struct worker *w, struct file *file, int64_t took_ms)
+{
+	int64_t over = took_ms > FREE_MS ? took_ms - FREE_MS : 0;
+	int64_t allowed = over < file->allowed_ms ? over : file->allowed_ms;
+
+	file->allowed_ms -= allowed;
+	file->lost_ms += over - allowed;
+	w->lost_ms += over - allowed;
+	if (file->lost_ms >= LIMIT_MS)
+		give_up(w, file);
+	if (w->lost_ms >= MAX_LOST_MS)
+		w->hopeless = true;
+}
+
 /* Ask, and wait for the answer. Returns how many frames it has. */
 static int consult(struct worker *w, const struct request *request)
 {
 	struct file *file = &w->files[request->number];
-	int64_t before = now_ms(), allowed = LIMIT_MS;
+	int64_t before = now_ms();
 	size_t n = 0;
 	int err = 0;
 
-	if (file->given_up || w->hopeless)
-		return 0;
-	if (!w->pid)
-		err = start(w);
-	if (err) {
+	if (!w->hopeless && !file->given_up && !w->pid && start(w))
 		w->hopeless = true;
-		w->given_up++;
+	if (w->hopeless)
+		give_up(w, file);
+	if (file->given_up)
 		return 0;
-	}
-	if (!file->known)
-		allowed += (int64_t)((size_of(file->fd) + size_of(file->alt_fd)) / BYTES_PER_MS);
 	err = ask(w, request, file);
 	file->known = true;
 	if (!err)
-		err = hear_answer(w, before + allowed, &n);
+		err = hear_answer(w, before + time_left(w, file), &n);
 	if (err == -ENOMEM)
 		return err;
-	if (err) {
-		file->given_up = true;
-		w->given_up++;
-		if (err == -ETIMEDOUT)
-			w->lost_ms += (int)(now_ms() - before);
-		if (err != -EINVAL) /* it has fallen, or may be anywhere */
-			end(w);
-		if (w->lost_ms > MAX_LOST_MS)
-			w->hopeless = true;
-		return 0;
-	}
-	return (int)n;
+	charge(w, file, now_ms() - before);
+	if (!err)
+		return (int)n;
+	give_up(w, file);
+	if (err != -EINVAL) /* it has fallen, or may be anywhere */
+		end(w);
+	return 0;
 }
 
 int worker__find(struct worker *w, int number, uint64_t addr, bool exact,

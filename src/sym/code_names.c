@@ -18,8 +18,11 @@
 #include "sym/elfsym.h"
 #include "sym/minidebug.h"
 
+#define MAX_TEXT (64u << 20)
+
 struct code_names {
 	struct code_names_options options;
+	size_t text, left_out; /* bytes of names, also of objects that are gone; names */
 	struct worker *worker; /* NULL: debug information is not wanted */
 	struct debuginfod *debuginfod;
 	struct debugfile_search search;
@@ -70,6 +73,8 @@ struct code_names *code_names__new(const struct code_names_options *options)
 	if (!c)
 		return NULL;
 	c->options = *options;
+	if (!c->options.max_text)
+		c->options.max_text = MAX_TEXT;
 	c->debuginfod = debuginfod__new(options->debuginfod);
 	if (!c->debuginfod && errno == ENOMEM)
 		goto fail;
@@ -192,12 +197,7 @@ static char *print_name(enum name_kind kind, const char *raw)
 	int err = demangle_as(kind, raw, &name);
 
 	if (err == -ENOENT || err == -E2BIG) {
-		size_t len = strnlen(raw, DEMANGLE_MAX + 1);
-
-		if (len > DEMANGLE_MAX)
-			err = strbuf__append_str(&text, "??");
-		else
-			err = strbuf__append_untrusted(&text, raw, len, kind == PLAIN ? ' ' : '?');
+		err = strbuf__append_untrusted(&text, raw, strlen(raw), kind == PLAIN ? ' ' : '?');
 	} else if (!err) {
 		err = strbuf__append_untrusted(&text, name.data, name.len, ' ');
 	}
@@ -209,52 +209,60 @@ static char *print_name(enum name_kind kind, const char *raw)
 }
 
 /* NULL: no memory. */
-static const char *printed_name(struct names *names, enum name_kind kind, const char *raw)
+static const char *printed_name(struct code_names *c, struct names *names, enum name_kind kind,
+				const char *raw)
 {
-	size_t len = strlen(raw) + 1;
-	struct printed *p = malloc(sizeof(*p) + 1 + len), *known;
+	size_t len = strnlen(raw, DEMANGLE_MAX + 1) + 1;
+	struct printed *p, *known;
 
+	if (len > DEMANGLE_MAX + 1)
+		return "??";
+	p = malloc(sizeof(*p) + 1 + len);
 	if (!p)
 		return NULL;
 	p->raw[0] = (char)kind;
 	memcpy(p->raw + 1, raw, len);
 	HASH_FIND(hh, names->printed, p->raw, len, known);
-	if (known) {
+	if (known || c->text > c->options.max_text) {
+		c->left_out += !known;
 		free(p);
-		return known->text;
+		return known ? known->text : "??";
 	}
 	p->text = print_name(kind, raw);
 	if (p->text)
 		HASH_ADD_KEYPTR(hh, names->printed, p->raw, len, p);
-	if (p->text && p->hh.tbl)
+	if (p->text && p->hh.tbl) {
+		c->text += len + strlen(p->text);
 		return p->text;
+	}
 	free(p->text);
 	free(p);
 	return NULL;
 }
 
-static const char *symbol_name(struct names *names, uint64_t addr)
+static const char *symbol_name(struct code_names *c, struct names *names, uint64_t addr)
 {
 	const char *raw;
 	uint64_t start;
 
 	if (elfsym__find(names->symbols, addr, &raw, &start))
 		return "??";
-	return printed_name(names, SYMBOL, raw);
+	return printed_name(c, names, SYMBOL, raw);
 }
 
 /* Returns 0 or -ENOMEM. */
-static int name_frame(struct names *names, uint64_t addr, const struct debug_frame *from,
-		      bool outermost, bool lines, struct named_frame *ret_frame)
+static int name_frame(struct code_names *c, struct names *names, uint64_t addr,
+		      const struct debug_frame *from, bool outermost, struct named_frame *ret_frame)
 {
+	bool lines = !c->options.no_lines;
 	struct named_frame frame = {.name = "??", .no_address = from->no_address && lines};
 
 	if (from->name)
-		frame.name = printed_name(names, from->mangled ? FUNCTION : PLAIN, from->name);
+		frame.name = printed_name(c, names, from->mangled ? FUNCTION : PLAIN, from->name);
 	else if (outermost)
-		frame.name = symbol_name(names, addr);
+		frame.name = symbol_name(c, names, addr);
 	if (frame.name && from->file && lines) {
-		frame.file = printed_name(names, PLAIN, from->file);
+		frame.file = printed_name(c, names, PLAIN, from->file);
 		frame.line = from->line;
 		if (!frame.file)
 			return -ENOMEM;
@@ -289,7 +297,7 @@ static struct place *make_place(struct code_names *c, struct names *names, uint6
 	if (n == 0) {
 		place = new_place(key, 1);
 		if (place)
-			place->frames[0].name = symbol_name(names, addr);
+			place->frames[0].name = symbol_name(c, names, addr);
 		if (place && place->frames[0].name)
 			return place;
 		free(place);
@@ -299,8 +307,7 @@ static struct place *make_place(struct code_names *c, struct names *names, uint6
 	place = new_place(key, (size_t)(n - first));
 	for (int i = first; place && i < n; i++) {
 		/* the frame of an inlined function's caller has the address of the call */
-		if (name_frame(names, addr, &frames[i], i == n - 1, lines,
-			       &place->frames[i - first])) {
+		if (name_frame(c, names, addr, &frames[i], i == n - 1, &place->frames[i - first])) {
 			free(place);
 			place = NULL;
 		}
@@ -381,6 +388,10 @@ int code_names__gaps(const struct code_names *c, struct strbuf *ret_text)
 			"the debug information of %u file%s could not be read (damaged, or "
 			"it took too long): source lines and inlined functions are missing\n",
 			n, n == 1 ? "" : "s");
+	if (c->left_out)
+		strbuf__printf(ret_text,
+			       "names take more than %zu MiB: %zu of them are shown as ??\n",
+			       c->options.max_text >> 20, c->left_out);
 	if (problem)
 		strbuf__printf(ret_text, "debuginfod: %s: it was not asked further\n", problem);
 	strbuf__append(ret_text, c->refused.data, c->refused.len);

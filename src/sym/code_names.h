@@ -21,11 +21,12 @@ struct code_names_options {
 	bool no_lines;
 	bool no_inlines; /* with no_lines: debug information is not read at all */
 	bool no_drop;	 /* what reads debug information keeps our privileges */
+	size_t max_text; /* bytes of all names together; 0: 64 MiB. What comes then is "??" */
 };
 
 /* One function that the code is in. Printable bytes, blanks included. */
 struct named_frame {
-	const char *name; /* demangled; "??" where there is none */
+	const char *name; /* demangled; "??" where there is none, or one of over 64 KiB */
 	const char *file; /* NULL: not known */
 	int line;
 	bool no_address; /* gdb shows none for this frame */

@@ -5,7 +5,8 @@
 
 #include "sym/elfsym_impl.h"
 
-#define MAX_NAMES   (256u << 20)
+/* an object may have two tables of them */
+#define MAX_NAMES   (128u << 20)
 #define MAX_SYMBOLS (4u << 20)
 #define MAX_HASHED  (512u << 10)
 #define CHUNK	    512

@@ -15,6 +15,11 @@
 #define FIRST_CAPACITY 64
 #define MAX_JIT_NAME   4096
 
+/* Names may be long, and inlined functions many: after so many bytes of a stack only the outermost
+ * function at each address is named, and only by what is short. */
+#define MAX_STACK_TEXT (4u << 20)
+#define SHORT_TEXT     256
+
 struct symbolizer {
 	struct code_names *names;
 	struct perf_maps *jit;
@@ -26,6 +31,7 @@ struct symbolizer {
 	size_t *ends; /* of the header and of each frame in `text` */
 	struct text *frames;
 	size_t n, capacity; /* frames in `text`; room for that many and one more end */
+	size_t too_long;    /* stacks with more than MAX_STACK_TEXT */
 };
 
 struct symbolizer *symbolizer__new(const struct symbolizer_options *options)
@@ -156,6 +162,11 @@ static void jit_frame(struct symbolizer *s, const struct raw_frame *raw, pid_t p
 	end_frame(s);
 }
 
+static const char *brief_text(const char *text, const char *otherwise)
+{
+	return strnlen(text, SHORT_TEXT + 1) > SHORT_TEXT ? otherwise : text;
+}
+
 static int named_frames(struct symbolizer *s, const struct raw_frame *raw, pid_t pid)
 {
 	const struct named_frame *frames;
@@ -166,8 +177,19 @@ static int named_frames(struct symbolizer *s, const struct raw_frame *raw, pid_t
 		return 0;
 	}
 	n = code_names__find(s->names, raw->object, named_addr(raw), raw->exact, &frames);
-	for (int i = 0; i < n; i++)
-		named_frame(s, raw->pc, &frames[i], raw->from);
+	for (int i = 0; i < n; i++) {
+		struct named_frame brief = frames[n - 1];
+
+		if (s->text.len <= MAX_STACK_TEXT) {
+			named_frame(s, raw->pc, &frames[i], raw->from);
+			continue;
+		}
+		brief.name = brief_text(brief.name, "??");
+		brief.file = brief.file ? brief_text(brief.file, NULL) : NULL;
+		brief.no_address = false;
+		named_frame(s, raw->pc, &brief, brief_text(raw->from, ""));
+		break;
+	}
 	return n < 0 ? n : 0;
 }
 
@@ -357,6 +379,7 @@ int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, uns
 		if (err)
 			return err;
 	}
+	s->too_long += s->text.len > MAX_STACK_TEXT;
 	if (end) {
 		append_number(s);
 		append_address(s, 0);
@@ -387,5 +410,11 @@ int symbolizer__gaps(const struct symbolizer *s, struct strbuf *ret_text)
 	if (s->ksyms_tried && (!s->ksyms || ksyms__hidden(s->ksyms)))
 		strbuf__append_str(ret_text, "kernel names are hidden (kernel.kptr_restrict): "
 					     "kernel frames are shown as ??\n");
+	if (s->too_long)
+		strbuf__printf(ret_text,
+			       "%zu stack%s more than %u MiB of names: inlined functions and long "
+			       "names are left out\n",
+			       s->too_long, s->too_long == 1 ? " has" : "s have",
+			       MAX_STACK_TEXT >> 20);
 	return code_names__gaps(s->names, ret_text);
 }

@@ -32,7 +32,8 @@ void symbolizer__free(struct symbolizer *s);
  * whole. `number` is the thread's number in its header line, from 1; without a tid, the header's
  * LWP is the pid. The result is borrowed: valid until the next call; it has no frame if the sample
  * has none and is whole. Returns 0 or -ENOMEM; an address without a name, or without an object, is
- * `??`. The process need not be there any more; each object has to be.
+ * `??`. The process need not be there any more; each object has to be. After 4 MiB, inlined
+ * functions and long names are left out of a stack.
  */
 int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, unsigned int number,
 		      struct stack *ret_stack);

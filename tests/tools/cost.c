@@ -2,16 +2,17 @@
 /*
  * cost: runs a command and appends what it cost to a file:
  *
- *	cost [-t SECONDS] FILE COMMAND [ARGUMENT...]
+ *	cost [-m] [-t SECONDS] FILE COMMAND [ARGUMENT...]
  *
  *	WALL_MS CPU_MS BPF_MS PEAK_KIB MAPS_KIB STATUS
  *
  * CPU is user and system time of the command and of all its descendants, also those that it did not
  * wait for. BPF is the run time of the command's BPF programs, as the kernel measures it: these
- * programs are held until the command has ended, so nothing of it is missed. The peak is the
- *largest resident set of one of the processes, or what all have together, as seen every 50 ms,
- *whichever is larger. The maps' memory is the largest sum of `memlock` of the command's BPF maps.
- *After SECONDS everything is killed, and the status is 124.
+ * programs are held until the command has ended, so nothing of it is missed. The peak is the largest
+ * resident set of one of the processes, or what all have together, as seen every 50 ms, whichever is
+ * larger. The maps' memory is the largest sum of `memlock` of the command's BPF maps. With -m memory
+ * is looked at every 2 ms, and BPF not at all. After SECONDS everything is killed, and the status is
+ * 124.
  */
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -30,6 +31,8 @@
 
 #define MAX_PROGRAMS 256
 #define LOOK_EVERY   (50 * 1000) /* us */
+#define LOOK_OFTEN   (2 * 1000)
+#define MAX_CHILDREN 64
 
 struct bpf_use {
 	__u32 ids[MAX_PROGRAMS];
@@ -179,17 +182,22 @@ int main(int argc, char *argv[])
 	double began, limit = 0, wall;
 	long resident;
 	int stats, status = 0, ended_with = 0;
-	bool over = false;
+	bool over = false, closely = false;
 	pid_t pid, ended;
 	FILE *out;
 
+	if (argc > 2 && !strcmp(argv[1], "-m")) {
+		closely = true;
+		argv++;
+		argc--;
+	}
 	if (argc > 3 && !strcmp(argv[1], "-t")) {
 		limit = strtod(argv[2], NULL) * 1e3;
 		argv += 2;
 		argc -= 2;
 	}
 	if (argc < 3) {
-		fprintf(stderr, "usage: cost [-t SECONDS] FILE COMMAND [ARGUMENT...]\n");
+		fprintf(stderr, "usage: cost [-m] [-t SECONDS] FILE COMMAND [ARGUMENT...]\n");
 		return 2;
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -216,7 +224,8 @@ int main(int argc, char *argv[])
 			break;
 		if (ended > 0)
 			continue;
-		look(&use, pid);
+		if (!closely)
+			look(&use, pid);
 		resident = resident_kib(pid, 0);
 		if (resident > usage.peak_kib)
 			usage.peak_kib = resident;
@@ -224,7 +233,7 @@ int main(int argc, char *argv[])
 			over = true;
 			kill(-pid, SIGKILL);
 		}
-		usleep(LOOK_EVERY);
+		usleep(closely ? LOOK_OFTEN : LOOK_EVERY);
 	}
 	wall = now_ms() - began;
 	ended_with = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

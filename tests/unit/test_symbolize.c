@@ -469,6 +469,82 @@ static void test_annotate(void **state)
 	}
 }
 
+/* However long names are, and however many frames have them, a stack is only so large. */
+static void test_long_stack(void **state)
+{
+	enum { FRAMES = 4096, FROM = 60000 };
+	struct fixture *f = *state;
+	struct raw_frame *frames = calloc(FRAMES, sizeof(*frames));
+	struct raw_sample sample = {.user = frames, .n_user = FRAMES, .process_name = "p"};
+	struct strbuf gaps = STRBUF_INIT;
+	char *from = malloc(FROM + 1);
+	struct stack stack;
+	size_t len = 0;
+
+	assert_non_null(frames);
+	assert_non_null(from);
+	memset(from, 'l', FROM);
+	from[FROM] = '\0';
+	for (size_t i = 0; i < FRAMES; i++)
+		frames[i].pc = (uintptr_t)&_Z14a_known_symbolPKc + 1;
+	resolve(f, frames, FRAMES);
+	assert_int_equal(symbolizer__stack(f->s, &sample, 1, &stack), 0);
+	assert_int_equal(stack.n_frames, FRAMES);
+	assert_int_equal(symbolizer__gaps(f->s, &gaps), 0);
+	assert_int_equal(gaps.len, 0);
+	for (size_t i = 0; i < FRAMES - 1; i++)
+		frames[i].from = from;
+	frames[FRAMES - 1].from = "short";
+	assert_int_equal(symbolizer__stack(f->s, &sample, 1, &stack), 0);
+	assert_int_equal(stack.n_frames, FRAMES);
+	for (size_t i = 0; i < stack.n_frames; i++) {
+		assert_non_null(strstr(stack.frames[i].str, " in a_known_symbol(char const*) ()"));
+		len += stack.frames[i].len;
+	}
+	assert_true(len > 4 << 20 && len < 5 << 20);
+	/* what is short is there to the end */
+	assert_non_null(strstr(stack.frames[FRAMES - 1].str, " from short"));
+	assert_int_equal(symbolizer__gaps(f->s, &gaps), 0);
+	assert_string_equal(gaps.data,
+			    "1 stack has more than 4 MiB of names: inlined functions and "
+			    "long names are left out\n");
+	/* the next one is not the worse for it */
+	sample.n_user = 3;
+	assert_int_equal(symbolizer__stack(f->s, &sample, 1, &stack), 0);
+	assert_int_equal(stack.n_frames, 3);
+	strbuf__free(&gaps);
+	free(from);
+	free(frames);
+}
+
+/* All names together, too. */
+static void test_many_names(void **state)
+{
+	struct fixture *f = *state;
+	struct raw_frame frames[2] = {
+		{.pc = (uintptr_t)&_Z14a_known_symbolPKc, .exact = true},
+		{.pc = (uintptr_t)&setup, .exact = true},
+	};
+	struct raw_sample sample = {.user = frames, .n_user = 2};
+	struct strbuf gaps = STRBUF_INIT;
+	struct stack stack;
+
+	symbolizer__free(f->s);
+	f->s = symbolizer__new(&(struct symbolizer_options){.names = {.debug_dir = "/nowhere",
+								      .no_lines = true,
+								      .no_inlines = true,
+								      .max_text = 8}});
+	resolve(f, frames, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(symbolizer__stack(f->s, &sample, 1, &stack), 0);
+		assert_non_null(strstr(stack.frames[0].str, " in a_known_symbol(char const*) ()"));
+		assert_non_null(strstr(stack.frames[1].str, " in ?? ()"));
+	}
+	assert_int_equal(symbolizer__gaps(f->s, &gaps), 0);
+	assert_string_equal(gaps.data, "names take more than 0 MiB: 1 of them are shown as ??\n");
+	strbuf__free(&gaps);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -482,6 +558,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_by_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tids, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_annotate, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_long_stack, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_names, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

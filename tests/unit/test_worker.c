@@ -19,6 +19,11 @@
 #include "dwarf/worker.h"
 #include "proc/elf_file.h"
 
+/* not all of it is needed here */
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#include "tests/tools/mutate.h"
+
 #define N_MUTANTS 200
 
 /* This program has -g, and these are inlined one into the other. */
@@ -223,12 +228,73 @@ static void test_mutants(void **state)
 	free(bytes);
 }
 
+/* This program with debug information that answers, but takes its time. */
+static int slow_copy(struct elf_file *self)
+{
+	struct mutant m = {.len = elf_file__size(self)};
+	int fd;
+
+	m.bytes = malloc(m.len);
+	assert_non_null(m.bytes);
+	assert_int_equal(elf_file__read(self, 0, m.bytes, m.len), 0);
+	mutate_dwarf__blocks(&m, 20000000 | 3ull << 32);
+	fd = copy_of(m.bytes, m.len);
+	free(m.bytes);
+	return fd;
+}
+
+static void test_slow(void **state)
+{
+	struct elf_file *file = elf_file__from_fd(open_self());
+	struct worker *w = worker__new(false);
+	const struct debug_frame *frames;
+	int slow = worker__add(w, slow_copy(file), -1), self, answered = 0;
+	double before = now();
+
+	(void)state;
+	/* a file's own answers, each within the limit, may not take any time together */
+	for (uint64_t at = 0; at < 200; at++)
+		answered += worker__find(w, slow, address_of_around() + at, true, &frames) > 0;
+	print_message("# %d slow answers, in %.1f s\n", answered, now() - before);
+	assert_true(answered < 200);
+	assert_true(now() - before < 5);
+	assert_int_equal(worker__given_up(w), 1);
+	/* and not at the cost of others */
+	self = worker__add(w, open_self(), -1);
+	assert_true(finds_chain(w, self));
+	assert_int_equal(worker__given_up(w), 1);
+	worker__free(w);
+	elf_file__free(file);
+}
+
+/* A hole makes a file large at no cost, and earns it neither time nor memory. */
+static void test_hole(void **state)
+{
+	struct elf_file *file = elf_file__from_fd(open_self());
+	struct worker *w = worker__new(false);
+	const struct debug_frame *frames;
+	int fd = slow_copy(file), slow;
+	double before = now();
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 4ll << 30), 0);
+	slow = worker__add(w, fd, -1);
+	for (uint64_t at = 0; at < 200; at++)
+		worker__find(w, slow, address_of_around() + at, true, &frames);
+	assert_true(now() - before < 5);
+	assert_int_equal(worker__given_up(w), 1);
+	worker__free(w);
+	elf_file__free(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_inlined),
 		cmocka_unit_test(test_no_dwarf),
 		cmocka_unit_test(test_mutants),
+		cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_hole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
