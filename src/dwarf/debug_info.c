@@ -6,6 +6,8 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <gelf.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -189,16 +191,41 @@ static bool is_special(const char *dir, const char *path)
 	return special;
 }
 
-/* libdw opens the file of a split unit by itself. */
-static bool may_open_split(Dwarf_Die *skeleton)
+/*
+ * Where the file lies, with a slash at its end. Returns 0, or -ENOENT where another file is there
+ * by now, or the file is in another root than ours: then what its paths mean is not what we would
+ * open.
+ */
+static int find_folder(int fd, char ret_folder[PATH_MAX])
+{
+	struct stat own, there;
+	char link[64];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, ret_folder, PATH_MAX - 1);
+	if (n <= 0 || ret_folder[0] != '/')
+		return -ENOENT;
+	ret_folder[n] = '\0';
+	if (fstat(fd, &own) || stat(ret_folder, &there) || own.st_ino != there.st_ino ||
+	    own.st_dev != there.st_dev)
+		return -ENOENT;
+	*(strrchr(ret_folder, '/') + 1) = '\0';
+	return 0;
+}
+
+/* libdw opens the file of a split unit by itself: next to `fd`, then where it was compiled. */
+static bool may_open_split(int fd, Dwarf_Die *skeleton)
 {
 	Dwarf_Attribute attr;
 	const char *dir = dwarf_formstring(dwarf_attr(skeleton, DW_AT_comp_dir, &attr));
 	const char *name = dwarf_formstring(dwarf_attr(skeleton, DW_AT_dwo_name, &attr));
+	char folder[PATH_MAX];
 
 	if (!name)
 		name = dwarf_formstring(dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &attr));
-	return name && !is_special(NULL, name) && !is_special(dir, name);
+	return name && !find_folder(fd, folder) && !is_special(NULL, name) &&
+	       !is_special(folder, name) && !is_special(dir, name);
 }
 
 static struct unit *find_unit(struct debug_info *d, uint64_t addr)
@@ -224,7 +251,7 @@ static struct unit *find_unit(struct debug_info *d, uint64_t addr)
 	u->offset = offset;
 	u->die = u->functions = die;
 	if (!dwarf_cu_info(die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) &&
-	    type == DW_UT_skeleton && may_open_split(&die) &&
+	    type == DW_UT_skeleton && may_open_split(d->main.fd, &die) &&
 	    !dwarf_cu_info(die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) &&
 	    dwarf_tag(&split) == DW_TAG_compile_unit)
 		u->functions = split;

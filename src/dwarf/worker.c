@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -23,13 +24,15 @@
 #define NOBODY 65534
 
 /*
- * Time. Each answer has a little for free; what is over that is taken from what the file's size
- * allows it, and then counts as lost: so much of it for one file, and so much for all together.
+ * Time, of a CPU: on a busy machine the worker may have to wait for one, which is not its fault.
+ * Each answer has a little for free; what is over that is taken from what the file's size allows
+ * it, and then counts as lost: so much of it for one file, and so much for all together.
  */
 #define FREE_MS	     20
 #define BYTES_PER_MS (50u << 10)
 #define LIMIT_MS     2000
 #define MAX_LOST_MS  2500
+#define PATIENCE     4 /* times longer, if it has not had that much of a CPU by then */
 
 /* Memory: so much, and some for each byte of a file, which may be compressed. */
 #define BASE_MEMORY	(192ull << 20)
@@ -83,6 +86,9 @@ struct worker {
 	size_t n, capacity;
 	unsigned int given_up;
 	int64_t lost_ms;
+	/* the answer that is waited for */
+	int64_t until, allowed_ms, used_before_ms;
+	int patience;
 	/* the last answer */
 	struct debug_frame frames[MAX_FRAMES];
 	uint64_t addrs[MAX_FRAMES];
@@ -402,14 +408,53 @@ static int wait_at_most(struct worker *w, int64_t ms)
 	return setsockopt(w->socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 }
 
-/* At least one byte more, or -EIO or -ETIMEDOUT. */
-static int hear(struct worker *w, int64_t until)
+/* The CPU time that the process has had, -1: it is gone. */
+static int64_t used_ms(const struct worker *w)
 {
-	int64_t left = until - now_ms();
+	struct timespec used;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(w->pid, &clock) || clock_gettime(clock, &used))
+		return -1;
+	return (int64_t)used.tv_sec * 1000 + used.tv_nsec / 1000000;
+}
+
+/* Whether it wants a CPU, and is not waiting for anything else. */
+static bool is_runnable(const struct worker *w)
+{
+	char path[64], line[256];
+	const char *after;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)w->pid);
+	f = fopen(path, "re");
+	after = f && fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	if (f)
+		fclose(f);
+	return after && after[1] && after[2] == 'R';
+}
+
+/* Its time is up; but it may not have had it. */
+static bool wait_on(struct worker *w)
+{
+	int64_t used = used_ms(w);
+
+	if (!w->patience || used < 0 || used - w->used_before_ms >= w->allowed_ms ||
+	    !is_runnable(w))
+		return false;
+	w->patience--;
+	w->until += w->allowed_ms;
+	return true;
+}
+
+/* At least one byte more, or -EIO or -ETIMEDOUT. */
+static int hear(struct worker *w)
+{
+	int64_t left = w->until - now_ms();
 	ssize_t n;
 
 	if (left <= 0)
-		return -ETIMEDOUT;
+		return wait_on(w) ? 0 : -ETIMEDOUT;
 	if (wait_at_most(w, left))
 		return -EIO;
 	n = recv(w->socket, w->heard + w->n_heard, MAX_ANSWER - w->n_heard, 0);
@@ -448,7 +493,7 @@ static int take(struct worker *w, const struct answer *answer)
 	return 0;
 }
 
-static int hear_answer(struct worker *w, int64_t until, size_t *ret_n)
+static int hear_answer(struct worker *w, size_t *ret_n)
 {
 	struct answer answer = {0};
 	size_t len = sizeof(answer);
@@ -460,7 +505,7 @@ static int hear_answer(struct worker *w, int64_t until, size_t *ret_n)
 		return -ENOMEM;
 	w->n_heard = 0;
 	while (!err && w->n_heard < len) {
-		err = hear(w, until);
+		err = hear(w);
 		if (err || w->n_heard < sizeof(answer) || len > sizeof(answer))
 			continue;
 		memcpy(&answer, w->heard, sizeof(answer));
@@ -512,7 +557,7 @@ static void charge(struct worker *w, struct file *file, int64_t took_ms)
 static int consult(struct worker *w, const struct request *request)
 {
 	struct file *file = &w->files[request->number];
-	int64_t before = now_ms();
+	int64_t before = now_ms(), used;
 	size_t n = 0;
 	int err = 0;
 
@@ -522,13 +567,19 @@ static int consult(struct worker *w, const struct request *request)
 		give_up(w, file);
 	if (file->given_up)
 		return 0;
+	w->used_before_ms = used_ms(w);
+	w->allowed_ms = time_left(w, file);
+	w->until = before + w->allowed_ms;
+	w->patience = PATIENCE;
 	err = ask(w, request, file);
 	file->known = true;
 	if (!err)
-		err = hear_answer(w, before + time_left(w, file), &n);
+		err = hear_answer(w, &n);
 	if (err == -ENOMEM)
 		return err;
-	charge(w, file, now_ms() - before);
+	used = used_ms(w);
+	charge(w, file,
+	       err == -ETIMEDOUT || used < 0 ? now_ms() - before : used - w->used_before_ms);
 	if (!err)
 		return (int)n;
 	give_up(w, file);

@@ -277,6 +277,17 @@ make_special() {
 	done
 }
 
+@test "nor as what the compiler split off, next to the file or where it was compiled" {
+	mkdir -p build/fixtures
+	cp "$lib_fixtures/victim_gcc_O2-split.so" .
+	start_fixture victims "$work/victim_gcc_O2-split.so"
+	for kind in $specials; do
+		make_special "$kind" build/fixtures/victim_gcc_O2-split.dwo
+		not_opened "$real"
+		grep -q ',outer::first,' out
+	done
+}
+
 @test "nor in the place of a file that is mapped, nor as a JIT's names" {
 	start_victims
 	tail -n +2 out | sort >before
