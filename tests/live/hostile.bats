@@ -278,11 +278,14 @@ make_special() {
 }
 
 @test "nor as what the compiler split off, next to the file or where it was compiled" {
-	mkdir -p build/fixtures
-	cp "$lib_fixtures/victim_gcc_O2-split.so" .
-	start_fixture victims "$work/victim_gcc_O2-split.so"
+	name=$(readelf --debug-dump=info "$lib_fixtures/victim_gcc_O2-split.so" 2>/dev/null |
+		sed -nE 's/^.*DW_AT_(GNU_)?dwo_name.*: ([^ ]+)$/\2/p' | head -n 1)
+	[[ $name == */*.dwo ]] # so that it is looked for in a folder next to the library
+	mkdir -p "there/${name%/*}"
+	cp "$lib_fixtures/victim_gcc_O2-split.so" there
+	start_fixture victims "$work/there/victim_gcc_O2-split.so"
 	for kind in $specials; do
-		make_special "$kind" build/fixtures/victim_gcc_O2-split.dwo
+		make_special "$kind" "there/$name"
 		not_opened "$real"
 		grep -q ',outer::first,' out
 	done
