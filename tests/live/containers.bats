@@ -127,3 +127,39 @@ names_are_its_own() {
 	grep -q ',chain_12,' threads
 	[ "$(lines_total cpu ',chain_12,')" -gt 10 ]
 }
+
+@test "from in there, with the numbers of out here: files of the process' own root" {
+	cp "$lib_fixtures/frames" program
+	./program plain alloca >ready </dev/null 2>&1 3>&- &
+	outer_pid=$!
+	disown
+	for _ in $(seq 500); do
+		! grep -qx ready ready || break
+		sleep 0.02
+	done
+	# what it needs, and another program where the process' own is
+	mkdir -p root/bin root/proc root/sys root/dev root/old "root$PWD"
+	cp "$(command -v busybox)" "$pmp" root/bin/
+	cp "$lib_fixtures/recurse" "root$PWD/program"
+	ldd "$pmp" | grep -oE '/[^ ]+' | while read -r library; do
+		mkdir -p "root${library%/*}"
+		cp -L "$library" "root$library"
+	done
+	for mode in '' '--mode=offcpu --duration 0.5 --no-kernel'; do
+		# shellcheck disable=SC2016,SC2086
+		unshare --mount sh -c '
+			mount --make-rprivate /
+			mount --bind root root
+			cd root
+			mount -t proc proc proc
+			mount -t sysfs sysfs sys
+			mount --bind /dev dev
+			pivot_root . old
+			/bin/busybox umount -l /old
+			exec /bin/bpf-pmp "$@"' sh -p "$outer_pid" --no-lines --no-inlines $mode >out 2>err
+		cat out err
+		[ ! -s err ]
+		[ "$(lines_total out '(^|,)hold_here,use,plain_leaf,plain,thread_main,start_thread')" -ge 1 ]
+		no_line 'descend' out
+	done
+}
