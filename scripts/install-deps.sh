@@ -38,7 +38,7 @@ if command -v apt-get >/dev/null 2>&1; then
 		linux-perf|linux-tools-generic
 		mariadb-server-core|mariadb-server-core-10.6|mariadb-server-core-10.5
 		mariadb-client-core|mariadb-client-core-10.6|mariadb-client-core-10.5
-		libc6-dbg dwz debuginfod lld clang-format cppcheck shellcheck procps strace binutils util-linux
+		libc6-dbg dwz debuginfod curl lld clang-format cppcheck shellcheck procps strace binutils util-linux
 		gawk mawk libssl-dev locales perl
 		golang-go rustc python3 python3-dbg
 		postgresql-15|postgresql-17|postgresql-16|postgresql-14|postgresql-13
@@ -50,7 +50,7 @@ elif command -v dnf >/dev/null 2>&1; then
 		libzstd-devel isa-l-devel binutils-devel pcre2-devel
 		zlib-devel|zlib-ng-compat-devel uthash-devel pkgconf-pkg-config'
 	for_test='libcmocka-devel bats sysbench gdb elfutils percona-toolkit bpftrace valgrind perf
-		mariadb-server mariadb dwz elfutils-debuginfod lld compiler-rt clang-tools-extra cppcheck ShellCheck
+		mariadb-server mariadb dwz elfutils-debuginfod curl lld compiler-rt clang-tools-extra cppcheck ShellCheck
 		procps-ng strace binutils util-linux gawk mawk openssl-devel glibc-static libasan
 		glibc-langpack-en perl-Test-Harness
 		golang rust python3 python3-debug postgresql-server
