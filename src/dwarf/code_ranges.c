@@ -101,11 +101,6 @@ void code_ranges__sort(struct code_ranges *r)
 		qsort(r->all, r->n, sizeof(*r->all), by_low);
 }
 
-size_t code_ranges__count(const struct code_ranges *r)
-{
-	return r->n;
-}
-
 int code_ranges__find(const struct code_ranges *r, uint64_t addr, Dwarf_Die *ret_die)
 {
 	size_t low = 0, high = r->n;

@@ -22,9 +22,6 @@ int code_ranges__add(struct code_ranges *r, const Dwarf_Die *die);
 /* After the last code_ranges__add(), before the first code_ranges__find(). */
 void code_ranges__sort(struct code_ranges *r);
 
-/* How many ranges there are. */
-size_t code_ranges__count(const struct code_ranges *r);
-
 /* The DIE with a range that has `addr`; of several, that of the range that begins closest to it.
  * Returns 0 or -ENOENT. */
 int code_ranges__find(const struct code_ranges *r, uint64_t addr, Dwarf_Die *ret_die);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/strbuf.h"
 #include "proc/object_file.h"
@@ -17,26 +18,6 @@
 #define DEFAULT_DIR "/usr/lib/debug"
 #define MAX_LINK    4096
 #define MAX_CHECKED (2ull << 30) /* bytes: a checksum over more takes too long */
-
-uint32_t debugfile__crc32(uint32_t crc, const void *bytes, size_t len)
-{
-	static uint32_t table[256];
-	const uint8_t *b = bytes;
-
-	if (!table[1]) {
-		for (uint32_t i = 0; i < 256; i++) {
-			uint32_t value = i;
-
-			for (int bit = 0; bit < 8; bit++)
-				value = value >> 1 ^ (value & 1 ? 0xedb88320 : 0);
-			table[i] = value;
-		}
-	}
-	crc = ~crc;
-	for (size_t i = 0; i < len; i++)
-		crc = crc >> 8 ^ table[(crc ^ b[i]) & 0xff];
-	return ~crc;
-}
 
 #define MAX_REFUSED 4096 /* bytes to say; who has more of them has seen the point */
 
@@ -129,7 +110,7 @@ static bool has_crc(const struct elf_file *f, const void *arg)
 
 		if (elf_file__read(f, at, buffer, len))
 			return false;
-		sum = debugfile__crc32(sum, buffer, len);
+		sum = (uint32_t)crc32(sum, buffer, (uInt)len);
 	}
 	return sum == *crc;
 }

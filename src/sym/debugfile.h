@@ -37,7 +37,4 @@ int debugfile__find(const struct debugfile_search *search, const struct elf_file
 int debugfile__find_alt(const struct debugfile_search *search, const struct elf_file *file,
 			int root, int *ret_fd);
 
-/* CRC-32 as .gnu_debuglink has it (IEEE 802.3, as zlib), continuing from `crc`, at first 0. */
-uint32_t debugfile__crc32(uint32_t crc, const void *bytes, size_t len);
-
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -450,10 +451,8 @@ static void test_debug_link(void **state)
 	struct image m, d;
 	uint32_t crc;
 
-	assert_int_equal(debugfile__crc32(0, "123456789", 9), 0xcbf43926);
-	assert_int_equal(debugfile__crc32(debugfile__crc32(0, "1234", 4), "56789", 5), 0xcbf43926);
 	build(&d, standard, 3);
-	crc = debugfile__crc32(0, &d, sizeof(d));
+	crc = (uint32_t)crc32(0, (const Bytef *)&d, sizeof(d));
 	build(&m, standard, 1);
 	memset(m.note, 0, sizeof(m.note));
 	memcpy(m.section_names + 1, ".gnu_debuglink", 15);
@@ -488,11 +487,15 @@ static void test_debug_link(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lookup),	   cmocka_unit_test(test_debug_file),
+		cmocka_unit_test(test_lookup),
+		cmocka_unit_test(test_debug_file),
 		cmocka_unit_test(test_debug_file_of_image),
-		cmocka_unit_test(test_no_symbols), cmocka_unit_test(test_not_for_us),
-		cmocka_unit_test(test_mutated),	   cmocka_unit_test(test_mutated_library),
-		cmocka_unit_test(test_cut_file),   cmocka_unit_test(test_find_debug_file),
+		cmocka_unit_test(test_no_symbols),
+		cmocka_unit_test(test_not_for_us),
+		cmocka_unit_test(test_mutated),
+		cmocka_unit_test(test_mutated_library),
+		cmocka_unit_test(test_cut_file),
+		cmocka_unit_test(test_find_debug_file),
 		cmocka_unit_test(test_debug_link),
 	};
 
