@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "capture/processes.h"
 
+#include "base/clock.h"
 #include "capture/generations.h"
 #include "capture/guard.h"
 #include "proc/find.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define HASH_NONFATAL_OOM 1
@@ -69,14 +69,6 @@ struct processes {
 	char other_comm[PMP_COMM_LEN]; /* of one that is not known */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 struct processes *processes__new(struct unwind_maps *maps, const struct processes_options *options)
 {
 	struct processes *ps = calloc(1, sizeof(*ps));
@@ -98,13 +90,13 @@ struct processes *processes__new(struct unwind_maps *maps, const struct processe
 
 static void leave_generation(struct process *p)
 {
-	generation__leave(p->now, now_ns());
+	generation__leave(p->now, clock__ns(CLOCK_MONOTONIC));
 	p->now = NULL;
 }
 
 static void end(struct process *p)
 {
-	p->ended_at = now_ns();
+	p->ended_at = clock__ns(CLOCK_MONOTONIC);
 	leave_generation(p);
 	objects__free(p->objects);
 	p->objects = NULL;
@@ -363,7 +355,7 @@ static void touch_checks(struct processes *ps, const struct process *p)
 /* Look at the mappings, and tell the kernel if they have changed. */
 static int look_at(struct processes *ps, struct process *p, bool first)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock__ns(CLOCK_MONOTONIC);
 	struct generation *g;
 	int err;
 
@@ -381,7 +373,7 @@ static int look_at(struct processes *ps, struct process *p, bool first)
 	if (err == -ESRCH && find__live_thread(p->pid) == -ESRCH) {
 		drop(ps, p);
 	} else if (err) {
-		p->failed_at = now_ns();
+		p->failed_at = clock__ns(CLOCK_MONOTONIC);
 		p->look_at = p->failed_at + RETRY_NS;
 	}
 	if (err)
@@ -403,7 +395,7 @@ static int look_at(struct processes *ps, struct process *p, bool first)
 	p->pause = p->pause ? p->pause * 2 : FIRST_PAUSE_NS;
 	if (p->pause > LAST_PAUSE_NS)
 		p->pause = LAST_PAUSE_NS;
-	p->look_at = now_ns() + p->pause;
+	p->look_at = clock__ns(CLOCK_MONOTONIC) + p->pause;
 	return 0;
 }
 
@@ -481,7 +473,7 @@ static int on_exec(struct processes *ps, struct process *p)
 		return -ENOMEM;
 	memcpy(name->comm, p->comm, sizeof(name->comm));
 	name->last_generation = generations__last(ps->generations);
-	name->until = now_ns();
+	name->until = clock__ns(CLOCK_MONOTONIC);
 	name->before = p->past;
 	p->past = name;
 	read_comm(p->pid, p->comm);
@@ -522,7 +514,7 @@ int processes__news(struct processes *ps, const struct pmp_event *event)
 	/* it asked on the ground of what it has been given another of since */
 	if (p->now && event->generation && event->generation != generation__number(p->now))
 		return 0;
-	if (p->look_at > now_ns())
+	if (p->look_at > clock__ns(CLOCK_MONOTONIC))
 		return 0; /* processes__tick() comes to it */
 	return only_memory(look_at(ps, p, false));
 }
@@ -565,7 +557,7 @@ int processes__verify(struct processes *ps, pid_t pid, uint32_t generation, uint
 	 */
 	if (!p || p->ended_at || !p->now || generation__made_at(p->now) + SETTLED_NS > time)
 		return -ESTALE;
-	if (p->failed_at && now_ns() < p->failed_at + RETRY_NS)
+	if (p->failed_at && clock__ns(CLOCK_MONOTONIC) < p->failed_at + RETRY_NS)
 		return -ESTALE; /* to try it for each stack would take for ever */
 	if (p->looked_at < time)
 		err = look_at(ps, p, false);

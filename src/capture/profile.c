@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "capture/profile.h"
 
+#include "base/clock.h"
 #include "capture/processes.h"
 #include "capture/profile_losses.h"
 #include "capture/sampler.h"
@@ -12,7 +13,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MS     1000000ull
 #define SECOND 1000000000ull
@@ -39,14 +39,6 @@ struct profile {
 	uint64_t begin, end;
 	struct profile_losses losses;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
-}
 
 /* A wait may go on for longer than its generation: its id stays. */
 static bool forget_id(void *arg, uint64_t id)
@@ -231,7 +223,7 @@ static int start(struct profile *p, const pid_t *pids, size_t n, struct error *e
 	/* those that had ended by then */
 	if (!err)
 		processes__drop_ended(p->processes);
-	p->begin = clock_ns(CLOCK_MONOTONIC);
+	p->begin = clock__ns(CLOCK_MONOTONIC);
 	if (!err)
 		err = sampler__start(p->sampler, e);
 	if (err || p->plan->mode != PLAN_MODE_OFFCPU)
@@ -241,7 +233,7 @@ static int start(struct profile *p, const pid_t *pids, size_t n, struct error *e
 		return -errno;
 	for (size_t i = 0; i < n && !err; i++)
 		err = waits__find_begun(p->waits, pids[i], e);
-	p->begin = clock_ns(CLOCK_MONOTONIC);
+	p->begin = clock__ns(CLOCK_MONOTONIC);
 	sampler__begin(p->sampler, p->begin);
 	return err;
 }
@@ -269,7 +261,7 @@ static int loop(struct profile *p, const volatile sig_atomic_t *interrupted)
 	while (!err && !*interrupted) {
 		uint64_t left;
 
-		now = clock_ns(CLOCK_MONOTONIC);
+		now = clock__ns(CLOCK_MONOTONIC);
 		if (now >= until)
 			break;
 		if (!may_start && !processes__alive(p->processes)) {
@@ -278,7 +270,7 @@ static int loop(struct profile *p, const volatile sig_atomic_t *interrupted)
 		}
 		left = (until - now + MS - 1) / MS;
 		err = sampler__poll(p->sampler, left < POLL_MS ? (int)left : POLL_MS);
-		now = clock_ns(CLOCK_MONOTONIC);
+		now = clock__ns(CLOCK_MONOTONIC);
 		if (!err)
 			err = sampler__drain_counts(p->sampler, now);
 		if (!err)
@@ -304,7 +296,7 @@ static int finish(struct profile *p)
 	int err;
 
 	/* what ends while we detach, which takes a while, is no longer open, nor counted by us */
-	p->end = clock_ns(CLOCK_MONOTONIC);
+	p->end = clock__ns(CLOCK_MONOTONIC);
 	sampler__stop(p->sampler);
 	err = sampler__drain_all(p->sampler);
 	if (!err && p->waits)
@@ -328,7 +320,7 @@ int profile__run(struct profile *p, const pid_t *pids, size_t n_pids,
 	int err;
 
 	p->sink = sink;
-	p->epoch = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	p->epoch = clock__ns(CLOCK_REALTIME) - clock__ns(CLOCK_MONOTONIC);
 	self__allow_many_files();
 	self__set_priority(SELF_STARTING);
 	err = add_processes(p, pids, n_pids, e);

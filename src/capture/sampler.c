@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "capture/sampler.h"
 
+#include "base/clock.h"
 #include "capture/bpf_errors.h"
 #include "capture/perf_events.h"
 #include "profile.skel.h"
@@ -11,7 +12,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MS 1000000ull
@@ -51,14 +51,6 @@ struct sampler {
 	struct pmp_stats *stats; /* room for each CPU's */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static int on_record(void *arg, void *data, size_t size)
 {
 	struct sampler *s = arg;
@@ -68,7 +60,7 @@ static int on_record(void *arg, void *data, size_t size)
 	/* libbpf would go on after an error of ours: it is kept */
 	if (!s->sink_err)
 		s->sink_err = s->sink.record(s->sink.arg, data, size);
-	if (s->sink_err || !s->read_until || now_ns() < s->read_until)
+	if (s->sink_err || !s->read_until || clock__ns(CLOCK_MONOTONIC) < s->read_until)
 		return s->sink_err;
 	s->behind = true;
 	return -EAGAIN;
@@ -287,7 +279,7 @@ void sampler__begin(struct sampler *s, uint64_t now)
 
 int sampler__poll(struct sampler *s, int milliseconds)
 {
-	uint64_t now = now_ns();
+	uint64_t now = clock__ns(CLOCK_MONOTONIC);
 	int err;
 
 	s->behind = false;
@@ -295,7 +287,7 @@ int sampler__poll(struct sampler *s, int milliseconds)
 	err = ring_buffer__poll(s->ring, milliseconds);
 	/* what was put there without waking us */
 	if (err >= 0 && !s->sink_err) {
-		now = now_ns();
+		now = clock__ns(CLOCK_MONOTONIC);
 		err = ring_buffer__consume(s->ring);
 	}
 	s->read_until = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "capture/snapshot.h"
 
+#include "base/clock.h"
 #include "proc/find.h"
 
 #include <errno.h>
@@ -443,19 +444,11 @@ static void look_for_gone(struct snapshot *s)
 	}
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Read the rest again and again, for a bounded time. */
 static int retry(struct snapshot *s)
 {
 	const struct timespec round = {.tv_nsec = ROUND_NS};
-	int64_t until = now_ns() + MAX_NS;
+	uint64_t until = clock__ns(CLOCK_MONOTONIC) + MAX_NS;
 	size_t left = mark_wanted(s);
 	int err = 0;
 
@@ -465,7 +458,7 @@ static int retry(struct snapshot *s)
 	/* without it, threads that do not leave their CPU stay unread, and are marked so */
 	if (tasks__start_sampling(s->tasks, SAMPLE_PERIOD_NS, NULL))
 		s->losses->no_sampling = true;
-	while (!err && left && now_ns() < until) {
+	while (!err && left && clock__ns(CLOCK_MONOTONIC) < until) {
 		nanosleep(&round, NULL);
 		err = tasks__drain_samples(s->tasks, take_sample, s);
 		if (!err)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "capture/unwind_maps.h"
 
+#include "base/clock.h"
 #include "base/ranges.h"
 #include "capture/object_unwind.h"
 #include "unwind/table.h"
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MAX_RULES    65536
@@ -43,14 +43,6 @@ struct loaded_table {
 	uint64_t base;
 	uint64_t check_addr, check; /* in the object; 0: nothing to check */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 struct unwind_maps *unwind_maps__new(bool wanted, size_t spare)
 {
@@ -93,7 +85,8 @@ static void free_table(void *data)
 	struct loaded_table *t = data;
 
 	if (t->put)
-		ranges__give_back(t->maps->rows, t->first, t->n, now_ns() + REST_NS);
+		ranges__give_back(t->maps->rows, t->first, t->n,
+				  clock__ns(CLOCK_MONOTONIC) + REST_NS);
 	unwind_table__free(t->table);
 	free(t);
 }
@@ -191,7 +184,7 @@ static void put_table(struct unwind_maps *m, struct loaded_table *t)
 
 	if (!t->table || t->left_out)
 		return;
-	ranges__settle(m->rows, now_ns());
+	ranges__settle(m->rows, clock__ns(CLOCK_MONOTONIC));
 	rows = unwind_table__rows(t->table, &t->n);
 	if (ranges__take(m->rows, t->n, &t->first)) {
 		t->left_out = true;
@@ -231,7 +224,7 @@ int unwind_maps__put_mappings(struct unwind_maps *m, const struct pmp_mapping *m
 {
 	size_t first;
 
-	ranges__settle(m->mappings, now_ns());
+	ranges__settle(m->mappings, clock__ns(CLOCK_MONOTONIC));
 	if (!m->loaded || ranges__take(m->mappings, n, &first))
 		return -ENOSPC;
 	memcpy(m->mapping_array + first, mappings, n * sizeof(*mappings));
@@ -241,7 +234,7 @@ int unwind_maps__put_mappings(struct unwind_maps *m, const struct pmp_mapping *m
 
 void unwind_maps__drop_mappings(struct unwind_maps *m, uint32_t first, size_t n)
 {
-	ranges__give_back(m->mappings, first, n, now_ns() + REST_NS);
+	ranges__give_back(m->mappings, first, n, clock__ns(CLOCK_MONOTONIC) + REST_NS);
 }
 
 size_t unwind_maps__left_out(const struct unwind_maps *m)

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd_socket.h"
 #include "dwarf/worker_impl.h"
 
@@ -148,14 +149,6 @@ static int ask(struct worker *w, const struct request *request, const struct fil
 	return fd_socket__send(w->socket, request, sizeof(*request), fds, n);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* A system call only where it is another time than the last, which is why it is rounded up. */
 static int wait_at_most(struct worker *w, int64_t ms)
 {
@@ -211,7 +204,7 @@ static bool wait_on(struct worker *w)
 /* At least one byte more, or -EIO or -ETIMEDOUT. */
 static int hear(struct worker *w)
 {
-	int64_t left = w->until - now_ms();
+	int64_t left = w->until - clock__ms();
 	ssize_t n;
 
 	if (left <= 0)
@@ -318,7 +311,7 @@ static void charge(struct worker *w, struct file *file, int64_t took_ms)
 static int consult(struct worker *w, const struct request *request)
 {
 	struct file *file = &w->files[request->number];
-	int64_t before = now_ms(), used;
+	int64_t before = clock__ms(), used;
 	size_t n = 0;
 	int err = 0;
 
@@ -340,7 +333,7 @@ static int consult(struct worker *w, const struct request *request)
 		return err;
 	used = used_ms(w);
 	charge(w, file,
-	       err == -ETIMEDOUT || used < 0 ? now_ms() - before : used - w->used_before_ms);
+	       err == -ETIMEDOUT || used < 0 ? clock__ms() - before : used - w->used_before_ms);
 	if (!err)
 		return (int)n;
 	give_up(w, file);

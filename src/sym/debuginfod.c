@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd_socket.h"
 #include "base/strbuf.h"
 
@@ -180,14 +180,6 @@ __attribute__((noreturn)) static void fetch(const char *urls, const uint8_t *bui
 
 /* The parent's side. */
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* The file that the child sends, or why it sent none. */
 static int wait_for(int socket, int64_t until)
 {
@@ -198,7 +190,7 @@ static int wait_for(int socket, int64_t until)
 	int err;
 
 	do {
-		left = until - now_ms();
+		left = until - clock__ms();
 		if (left <= 0)
 			return -ETIMEDOUT;
 	} while (poll(&answer, 1, (int)left) <= 0);
@@ -223,7 +215,7 @@ int debuginfod__find(struct debuginfod *d, const uint8_t *build_id, size_t len, 
 		fetch(d->urls, build_id, len, what);
 	}
 	close(sockets[1]);
-	fd = pid < 0 ? -errno : wait_for(sockets[0], now_ms() + d->limit_ms);
+	fd = pid < 0 ? -errno : wait_for(sockets[0], clock__ms() + d->limit_ms);
 	close(sockets[0]);
 	if (pid > 0) {
 		kill(pid, SIGKILL);

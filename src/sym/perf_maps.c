@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "base/clock.h"
 #include "sym/perf_map.h"
 
 #define AGAIN_NS 1000000000ull
@@ -62,12 +62,9 @@ static struct process *process_of(struct perf_maps *m, pid_t pid)
 
 static void read_again(struct process *p)
 {
-	struct timespec now;
+	uint64_t ns = clock__ns(CLOCK_MONOTONIC);
 	struct perf_map *map;
-	uint64_t ns;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	if (p->read_at && ns < p->read_at + AGAIN_NS)
 		return;
 	p->read_at = ns;
