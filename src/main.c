@@ -8,7 +8,7 @@
  */
 #include "base/error.h"
 #include "base/strbuf.h"
-#include "capture/caps.h"
+#include "base/caps.h"
 #include "capture/features.h"
 #include "capture/guard.h"
 #include "capture/profile.h"

@@ -2,7 +2,7 @@
 #include "capture/bpf_errors.h"
 
 #include "base/strbuf.h"
-#include "capture/caps.h"
+#include "base/caps.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>

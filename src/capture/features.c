@@ -2,7 +2,7 @@
 #include "capture/features.h"
 
 #include "base/error.h"
-#include "capture/caps.h"
+#include "base/caps.h"
 #include "capture/sampler.h"
 #include "capture/tasks.h"
 #include "proc/find.h"

@@ -2,7 +2,7 @@
 #include "capture/target.h"
 
 #include "base/strbuf.h"
-#include "capture/caps.h"
+#include "base/caps.h"
 #include "capture/object_unwind.h"
 #include "capture/stack_memory.h"
 #include "proc/find.h"

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/caps.h"
 #include "base/clock.h"
 #include "base/fd_socket.h"
 #include "base/strbuf.h"
@@ -138,13 +138,9 @@ static int show_progress(debuginfod_client *client, long done, long all)
 
 static void confine(int socket, pid_t parent)
 {
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
-
 	if (dup2(socket, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ||
-	    syscall(SYS_close_range, 3u, ~0u, 0u) || syscall(SYS_capset, &header, none) ||
-	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_PDEATHSIG, SIGKILL) ||
-	    getppid() != parent)
+	    syscall(SYS_close_range, 3u, ~0u, 0u) || caps__drop_all() ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(1);
 	signal(SIGINT, SIG_DFL); /* who will not wait gets the names that there are */
 	signal(SIGTERM, SIG_DFL);

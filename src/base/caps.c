@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "capture/caps.h"
+#include "base/caps.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -51,19 +51,14 @@ int caps__missing(enum caps_need need, struct strbuf *ret_names)
 	return ret_names->failed ? -ENOMEM : 0;
 }
 
-void caps__drop(void)
+/* For good: no program that is run gives them back. */
+static int keep_only(uint64_t mask)
 {
-	static const int kept[] = {
-		CAP_SYSLOG, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
-		CAP_SETUID, CAP_SETGID,	    CAP_KILL};
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-	uint64_t mask = 0;
 
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		mask |= 1ull << kept[i];
 	if (syscall(SYS_capget, &header, data))
-		return;
+		return -errno;
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
 		uint32_t part = (uint32_t)(mask >> (32 * i));
 
@@ -71,8 +66,26 @@ void caps__drop(void)
 		data[i].permitted &= part;
 		data[i].inheritable = 0;
 	}
-	/* to have fewer needs no right; and no program that is run gives them back */
-	syscall(SYS_capset, &header, data);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	/* to have fewer needs no right */
+	if (syscall(SYS_capset, &header, data) || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	return 0;
+}
+
+void caps__drop(void)
+{
+	static const int kept[] = {
+		CAP_SYSLOG, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
+		CAP_SETUID, CAP_SETGID,	    CAP_KILL};
+	uint64_t mask = 0;
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		mask |= 1ull << kept[i];
+	keep_only(mask);
 	errno = 0;
+}
+
+int caps__drop_all(void)
+{
+	return keep_only(0);
 }

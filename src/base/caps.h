@@ -28,4 +28,7 @@ int caps__missing(enum caps_need need, struct strbuf *ret_names);
  */
 void caps__drop(void);
 
+/* All of them, for a process that needs none. Returns 0 or -errno. */
+int caps__drop_all(void);
+
 #endif
