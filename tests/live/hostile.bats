@@ -48,7 +48,7 @@ range_of() {
 			high = ends[2]
 		}
 		END { print low, high }' "/proc/$fixture_pid/maps")
-	[ -n "$high" ]
+	[ -n "$high" ] || return 1
 	low=$(printf '0x%016x' "0x$low")
 	high=$(printf '0x%016x' "0x$high")
 }
@@ -83,7 +83,7 @@ look_at_others() {
 	[[ $1 != *! ]] || cut=cut
 	look "$1" || return 1
 	others good $cut >expected
-	[ "$(wc -l <expected)" -gt 100 ]
+	[ "$(wc -l <expected)" -gt 100 ] || { echo "$1: what is good has no other frames"; return 1; }
 	others saved $cut | diff expected - || { echo "$1: other frames are harmed"; return 1; }
 	grep -v '^TS ' good >all
 	grep -v '^TS ' saved | diff -q all - >/dev/null || different=$((different + 1))
@@ -121,7 +121,7 @@ start_victims() {
 # damage NUMBER KIND ORIGINAL FILE: look at what a mutant in the place of FILE does
 damage() {
 	local bad=0
-	range_of "$work/libraries/victim_$2.so"
+	range_of "$work/libraries/victim_$2.so" || return 1
 	"$tools/mutate" "originals/$3" "$1" "$4" >name || return 1
 	look_at_others "$1 $2 $(cat name)" || bad=1
 	[ $((number % 4)) -ne 1 ] || look_sanitized "$1 $2 $(cat name)" || bad=1
