@@ -5,7 +5,7 @@
 
 load lib
 
-# on a busy machine libc's debug information may take too long
+# names by symbols alone: what is compared is whose they are
 symbols='--no-lines --no-inlines'
 
 setup() {
