@@ -275,7 +275,7 @@ shows() {
 	done
 	[ "$(lines_total out "^$stack,walk,start_thread")" -ge $((total / 2)) ]
 	# each starts somewhere on the way, and leaves nothing out from there; now and then it prints
-	awk '/^ *[0-9]+ / && $0 !~ /\]$/ && $0 !~ /,fflush[(]libc.so.6[)],walk,start_thread/ {
+	awk '/^ *[0-9]+ / && $0 !~ /\]$/ && $0 !~ /[ ,](printf|fflush)[^,]*,walk,start_thread/ {
 			sub(/^ *[0-9]+ /, "")
 			frames = split($0, frame, ",")
 			at = frame[1] == "stay" ? 2 : 1
