@@ -17,6 +17,7 @@
 
 #define MAX_FRAME_BYTES (8ULL << 20) /* as in step.c */
 #define MAX_ADDRESS	(1ULL << 57)
+#define NOWHERE		(~0ULL - STACK_BYTES)
 
 /* rbx, rbp, r12 to r15: what a function leaves as it found it */
 #define CALLEE_SAVED 0xf048u
@@ -52,6 +53,11 @@ struct {
  */
 #define N_RECENT 1024
 
+/* So much of the stack is read at once: a call of the kernel for each word costs more. */
+#define N_STACK_WORDS 128
+#define STACK_BYTES   (N_STACK_WORDS * 8)
+#define SAVED_BYTES   64
+
 struct recent {
 	pmp_u64 pc;
 	pmp_u32 generation;
@@ -76,6 +82,8 @@ struct walk {
 	pmp_u32 rule;	    /* number of the rule for that pc; 0: none */
 	pmp_u32 first_mapping, n_mappings, generation;
 	pmp_u64 hash;
+	pmp_u64 stack_at; /* where stack[] was read */
+	pmp_u64 stack[N_STACK_WORDS];
 	struct pmp_stack_event event;
 	pmp_u64 frames[PMP_USER_FRAMES]; /* right behind the event: they are sent together */
 	struct pmp_stack_event kernel_event;
@@ -177,6 +185,34 @@ static __always_inline long read_word(pmp_u64 addr, pmp_u64 *ret)
 	return bpf_probe_read_user(ret, sizeof(*ret), (void *)addr);
 }
 
+/*
+ * Fill w->stack with what lies around `addr`: the registers saved below it and the frames above it,
+ * which are read next, or where memory ends there, what is before it. Returns 0, or -1 and it holds
+ * nothing.
+ */
+__noinline int read_stack_around(struct walk *w, pmp_u64 addr)
+{
+	if (!w)
+		return -1;
+	w->stack_at = addr - SAVED_BYTES;
+	if (!bpf_probe_read_user(w->stack, sizeof(w->stack), (void *)w->stack_at))
+		return 0;
+	w->stack_at = addr - STACK_BYTES + 8;
+	if (!bpf_probe_read_user(w->stack, sizeof(w->stack), (void *)w->stack_at))
+		return 0;
+	w->stack_at = NOWHERE;
+	return -1;
+}
+
+/* As read_word(), of what is likely to lie near what was read before. */
+static __always_inline long read_stack(struct walk *w, pmp_u64 addr, pmp_u64 *ret)
+{
+	if (addr & 7 || (addr - w->stack_at >= STACK_BYTES && read_stack_around(w, addr)))
+		return read_word(addr, ret);
+	*ret = w->stack[(addr - w->stack_at) / 8 & (N_STACK_WORDS - 1)];
+	return 0;
+}
+
 /* Whether a call instruction ends at the end of these 8 bytes: e8 rel32, or ff /2. */
 static __always_inline bool is_call(pmp_u64 w)
 {
@@ -217,14 +253,18 @@ static __always_inline bool is_goexit(pmp_u32 number, pmp_u64 w)
  * unwind information was wrong, as it is in the middle of what the C++ runtime does to get to an
  * exception's handler.
  */
-static __noinline pmp_u32 find_code(struct walk *w, pmp_u64 pc)
+__noinline pmp_u32 find_code(struct walk *w, pmp_u64 pc)
 {
-	struct recent *r = &w->recent[(pc ^ pc >> 10) & (N_RECENT - 1)];
-	bool is_recent = r->pc == pc && r->generation == w->generation;
 	struct search q = {.key = pc, .found = ~0u};
 	struct pmp_mapping *m;
+	struct recent *r;
+	bool is_recent;
 	pmp_u64 word;
 
+	if (!w)
+		return PMP_STATUS_NO_MAPPING;
+	r = &w->recent[(pc ^ pc >> 10) & (N_RECENT - 1)];
+	is_recent = r->pc == pc && r->generation == w->generation;
 	if (is_recent) {
 		q.found = r->mapping;
 		if (w->mapping == q.found) {
@@ -270,7 +310,7 @@ static __noinline pmp_u32 read_reg(struct walk *w, pmp_u32 reg, pmp_u64 *ret)
 		return PMP_STATUS_UNSUPPORTED;
 	value = w->regs[reg];
 	if (w->in_memory >> reg & 1) {
-		if (read_word(value, &value))
+		if (read_stack(w, value, &value))
 			return PMP_STATUS_UNREADABLE;
 		w->regs[reg] = value;
 		w->in_memory &= ~(1u << reg);
@@ -304,10 +344,12 @@ static __always_inline void set_saved(struct walk *w, pmp_u32 reg, pmp_u64 base,
 }
 
 /* The registers as the kernel saved them for a signal handler. */
-static __noinline pmp_u32 step_signal(struct walk *w, pmp_u64 context)
+__noinline pmp_u32 step_signal(struct walk *w, pmp_u64 context)
 {
 	pmp_u64 pc;
 
+	if (!w)
+		return PMP_STATUS_UNREADABLE;
 	/* struct sigcontext begins with r8 to r15, then these */
 	for (pmp_u32 i = 0; i < 8; i++)
 		set_place(w, 8 + i, context + 8 * i);
@@ -327,18 +369,22 @@ static __noinline pmp_u32 step_signal(struct walk *w, pmp_u64 context)
 
 enum { STEP_ON = 0, STEP_BOTTOM = 0x100 }; /* else an enum pmp_status that is not whole */
 
-static __noinline pmp_u32 step_by_rule(struct walk *w, const struct pmp_rule *rule)
+__noinline pmp_u32 step_by_rule(struct walk *w, const struct pmp_rule *rule)
 {
-	pmp_u64 cfa, pc, saved, rsp, old = w->regs[REG_RSP];
-	bool jumps = rule->saved[PMP_SAVED_RSP] != PMP_SAVED_SAME;
-	/* on another stack: a register is there to keep this one's pointer */
-	bool away = (CALLEE_SAVED & ~(1u << REG_RBP)) >> (rule->cfa_reg & 31) & 1;
+	pmp_u64 cfa, pc, saved, rsp, old;
+	bool jumps, away;
 	pmp_u32 status;
 
+	if (!w || !rule)
+		return PMP_STATUS_UNSUPPORTED;
 	if (rule->ra == PMP_RA_UNDEFINED)
 		return STEP_BOTTOM;
 	if (rule->cfa == PMP_CFA_UNSUPPORTED)
 		return PMP_STATUS_UNSUPPORTED;
+	old = w->regs[REG_RSP];
+	jumps = rule->saved[PMP_SAVED_RSP] != PMP_SAVED_SAME;
+	/* on another stack: a register is there to keep this one's pointer */
+	away = (CALLEE_SAVED & ~(1u << REG_RBP)) >> (rule->cfa_reg & 31) & 1;
 	status = read_reg(w, rule->cfa_reg, &cfa);
 	if (status)
 		return status;
@@ -366,7 +412,7 @@ static __noinline pmp_u32 step_by_rule(struct walk *w, const struct pmp_rule *ru
 		status = read_reg(w, rule->ra_reg, &pc);
 		if (status)
 			return status;
-	} else if (read_word(cfa + (pmp_s64)rule->ra_offset, &pc)) {
+	} else if (read_stack(w, cfa + (pmp_s64)rule->ra_offset, &pc)) {
 		return PMP_STATUS_UNREADABLE;
 	}
 	set_saved(w, REG_RBX, saved, rule->saved[PMP_SAVED_RBX]);
@@ -397,11 +443,14 @@ static __noinline pmp_u32 step_by_rule(struct walk *w, const struct pmp_rule *ru
 }
 
 /* No unwind information: the return address is on top of the stack, or rbp is a frame pointer. */
-static __noinline pmp_u32 step_by_guess(struct walk *w)
+__noinline pmp_u32 step_by_guess(struct walk *w)
 {
 	pmp_u64 rsp, rbp, saved, pc, word;
-	bool had_code = w->has_code;
+	bool had_code;
 
+	if (!w)
+		return PMP_STATUS_NO_CFI;
+	had_code = w->has_code;
 	w->guessed = 1;
 	if (read_reg(w, REG_RSP, &rsp))
 		return PMP_STATUS_NO_CFI;
@@ -492,6 +541,7 @@ static __noinline int walk_user_stack(struct walk *w)
 
 	w->in_memory = w->lost = w->guessed = w->unverified = 0;
 	w->mapping = ~0u;
+	w->stack_at = NOWHERE;
 	w->exact = 1;
 	w->event.n = 0;
 	w->event.status = PMP_STATUS_TRUNCATED;
