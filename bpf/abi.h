@@ -24,8 +24,9 @@ typedef uint64_t pmp_u64;
 #endif
 
 #define PMP_COMM_LEN	  16
-#define PMP_KERNEL_FRAMES 127 /* kernel.perf_event_max_stack's default */
-#define PMP_N_REGS	  17  /* x86-64 in DWARF's numbering, 16 is rip */
+#define PMP_KSYM_LEN	  1024 /* a kernel symbol and its module: KSYM_SYMBOL_LEN is less */
+#define PMP_KERNEL_FRAMES 127  /* kernel.perf_event_max_stack's default */
+#define PMP_N_REGS	  17   /* x86-64 in DWARF's numbering, 16 is rip */
 #define PMP_PAGE	  4096
 
 /*

@@ -2,6 +2,7 @@
 #include "pipeline.h"
 
 #include "base/strbuf.h"
+#include "capture/ksym_query.h"
 #include "fold/aggregate.h"
 #include "fold/filter.h"
 #include "fold/functions.h"
@@ -25,6 +26,7 @@
 struct pipeline {
 	const struct plan *plan;
 	struct error *e;
+	struct ksym_query *ksym_query;
 	struct symbolizer *symbolizer;
 	struct shortener *shortener;
 	struct filter *filter;
@@ -124,6 +126,7 @@ void pipeline__free(struct pipeline *p)
 	reader__free(p->reader);
 	aggregate__free(p->aggregate);
 	symbolizer__free(p->symbolizer);
+	ksym_query__free(p->ksym_query);
 	shortener__free(p->shortener);
 	filter__free(p->filter);
 	samples_file__close(p->saved);
@@ -136,7 +139,11 @@ void pipeline__free(struct pipeline *p)
 int pipeline__expect_samples(struct pipeline *p)
 {
 	const struct plan *plan = p->plan;
-	const struct symbolizer_options options = {
+	struct kernel_names_source kernel = {
+		.name = ksym_query__name,
+		.address = ksym_query__address,
+	};
+	struct symbolizer_options options = {
 		.names = {.debug_dir = plan->debug_dir,
 			  .debuginfod = plan->debuginfod,
 			  .no_lines = plan->no_lines || plan->readnever,
@@ -151,6 +158,13 @@ int pipeline__expect_samples(struct pipeline *p)
 		return error__set(p->e, ENOSYS,
 				  "--debuginfod: not in this build: libdebuginfod's header was "
 				  "not there (libdebuginfod-dev)");
+	/* without it, names come from /proc/kallsyms */
+	if (plan->kernel && !plan->plain_iterator)
+		p->ksym_query = ksym_query__new();
+	if (p->ksym_query) {
+		kernel.arg = p->ksym_query;
+		options.kernel = &kernel;
+	}
 	p->symbolizer = symbolizer__new(&options);
 	return p->symbolizer ? 0 : -errno;
 }

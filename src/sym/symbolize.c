@@ -9,7 +9,7 @@
 
 #include "base/strbuf.h"
 #include "sym/code_names.h"
-#include "sym/ksyms.h"
+#include "sym/kernel_names.h"
 #include "sym/perf_maps.h"
 
 #define FIRST_CAPACITY 64
@@ -25,8 +25,8 @@ struct symbolizer {
 	struct perf_maps *jit;
 	bool annotate, by_process, off_cpu;
 	uint64_t sched_start, sched_end; /* the scheduler's own code; 0: not known */
-	bool ksyms_tried;
-	struct ksyms *ksyms; /* NULL: not read, or not readable */
+	bool sched_asked;
+	struct kernel_names *kernel;
 	struct strbuf text;
 	size_t *ends; /* of the header and of each frame in `text` */
 	struct text *frames;
@@ -46,12 +46,13 @@ struct symbolizer *symbolizer__new(const struct symbolizer_options *options)
 	s->annotate = options->annotate;
 	s->by_process = options->by_process;
 	s->off_cpu = options->off_cpu;
+	s->kernel = kernel_names__new(options->kernel, NULL);
 	s->names = code_names__new(&options->names);
 	s->jit = perf_maps__new();
 	s->capacity = FIRST_CAPACITY;
 	s->ends = calloc(s->capacity, sizeof(*s->ends));
 	s->frames = calloc(s->capacity, sizeof(*s->frames));
-	if (s->names && s->jit && s->ends && s->frames)
+	if (s->kernel && s->names && s->jit && s->ends && s->frames)
 		return s;
 	symbolizer__free(s);
 	errno = ENOMEM;
@@ -62,7 +63,7 @@ void symbolizer__free(struct symbolizer *s)
 {
 	if (!s)
 		return;
-	ksyms__free(s->ksyms);
+	kernel_names__free(s->kernel);
 	strbuf__free(&s->text);
 	free(s->ends);
 	free(s->frames);
@@ -261,16 +262,13 @@ static void bare_frame(struct symbolizer *s, const char *name, const char *suffi
 	end_frame(s);
 }
 
-static void read_kernel_symbols(struct symbolizer *s)
+static void find_scheduler(struct symbolizer *s)
 {
-	if (s->ksyms_tried)
+	if (s->sched_asked)
 		return;
-	s->ksyms_tried = true;
-	s->ksyms = ksyms__new(NULL);
-	if (!s->ksyms || !s->off_cpu)
-		return;
-	s->sched_start = ksyms__address(s->ksyms, "__sched_text_start");
-	s->sched_end = ksyms__address(s->ksyms, "__sched_text_end");
+	s->sched_asked = true;
+	s->sched_start = kernel_names__address(s->kernel, "__sched_text_start");
+	s->sched_end = kernel_names__address(s->kernel, "__sched_text_end");
 }
 
 static bool in_scheduler(const struct symbolizer *s, uint64_t pc)
@@ -279,10 +277,11 @@ static bool in_scheduler(const struct symbolizer *s, uint64_t pc)
 }
 
 /* How many frames at the start are the scheduler's, and of what it called. */
-static size_t scheduler_frames(const struct symbolizer *s, const uint64_t *frames, size_t n)
+static size_t scheduler_frames(struct symbolizer *s, const uint64_t *frames, size_t n)
 {
 	size_t i = 0;
 
+	find_scheduler(s);
 	while (i < n && !in_scheduler(s, frames[i]))
 		i++;
 	if (i == n)
@@ -294,13 +293,9 @@ static size_t scheduler_frames(const struct symbolizer *s, const uint64_t *frame
 
 static void kernel_frame(struct symbolizer *s, uint64_t pc, bool exact)
 {
-	const char *name = NULL;
+	const char *name = kernel_names__find(s->kernel, exact ? pc : pc - 1);
 
-	if (s->ksyms)
-		name = ksyms__find(s->ksyms, exact ? pc : pc - 1);
-	if (!name)
-		name = "??";
-	bare_frame(s, name, s->annotate ? "_[k]" : "", "kernel", pc);
+	bare_frame(s, name ? name : "??", s->annotate ? "_[k]" : "", "kernel", pc);
 }
 
 static void kernel_frames(struct symbolizer *s, const struct raw_sample *sample)
@@ -309,7 +304,6 @@ static void kernel_frames(struct symbolizer *s, const struct raw_sample *sample)
 
 	if (!sample->n_kernel)
 		return;
-	read_kernel_symbols(s);
 	if (s->off_cpu)
 		first = scheduler_frames(s, sample->kernel, sample->n_kernel);
 	for (size_t i = first; i < sample->n_kernel; i++)
@@ -407,7 +401,7 @@ int symbolizer__stack(struct symbolizer *s, const struct raw_sample *sample, uns
 
 int symbolizer__gaps(const struct symbolizer *s, struct strbuf *ret_text)
 {
-	if (s->ksyms_tried && (!s->ksyms || ksyms__hidden(s->ksyms)))
+	if (kernel_names__hidden(s->kernel))
 		strbuf__append_str(ret_text, "kernel names are hidden (kernel.kptr_restrict): "
 					     "kernel frames are shown as ??\n");
 	if (s->too_long)

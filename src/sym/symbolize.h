@@ -8,12 +8,14 @@
 #include "model/raw_sample.h"
 #include "model/stack.h"
 #include "sym/code_names.h"
+#include "sym/kernel_names.h"
 
 struct symbolizer;
 
 struct symbolizer_options {
 	struct code_names_options names;
-	bool annotate; /* kernel frames are named NAME_[k] */
+	const struct kernel_names_source *kernel; /* NULL: kernel names come from /proc/kallsyms */
+	bool annotate;				  /* kernel frames are named NAME_[k] */
 	/* Kernel stacks were taken where the scheduler takes the CPU away: its own frames, and
 	 * those of what took the stack, are left out, as the kernel itself does for a thread that
 	 * sleeps. */
@@ -23,7 +25,7 @@ struct symbolizer_options {
 	bool by_process;
 };
 
-/* NULL with errno. Kernel names are read at the first kernel address. */
+/* NULL with errno. Nothing is asked of the kernel before the first kernel address. */
 struct symbolizer *symbolizer__new(const struct symbolizer_options *options);
 void symbolizer__free(struct symbolizer *s);
 

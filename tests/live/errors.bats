@@ -107,10 +107,18 @@ in_mounts() {
 	grep -q 'the kernel did not take the BPF programs (Invalid argument): it must be 5.10 or later' err
 }
 
-@test "kernel names that are hidden are said once" {
+@test "every kernel address has the name that /proc/kallsyms has for it" {
+	"$BATS_TEST_DIRNAME/../../${B:-build}/tests/tools/ksym_query"
+}
+
+@test "kernel names that are hidden are said once, where the kernel cannot be asked" {
 	start_fixture threads many 2
 	sed 's/^[0-9a-f]*/0000000000000000/' /proc/kallsyms | head -n 100000 >hidden
 	in_mounts /proc "mount --bind hidden /proc/kallsyms && '$pmp' -p $fixture_pid --kernel" >out 2>err
+	[ ! -s err ]
+	grep -qF 'do_syscall_64,' out
+	in_mounts /proc "mount --bind hidden /proc/kallsyms &&
+		'$pmp' -p $fixture_pid --kernel --plain-iterator" >out 2>err
 	cat err
 	grep -q 'kernel names are hidden' err
 	[ "$(wc -l <err)" -eq 1 ]
