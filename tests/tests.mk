@@ -60,7 +60,7 @@ check-live: all fixtures tools $(B)/bpf-pmp-san ## the program against running f
 check-db: all fixtures tools ## the program against MariaDB under sysbench (root)
 	tests/run.sh db
 
-check-kernels: all fixtures ## the program in other kernels, under qemu: KERNELS="6.1 newest" (root)
+check-kernels: all fixtures tools ## the program in other kernels, under qemu: KERNELS="6.1 newest" (root)
 	scripts/check-kernels.sh
 
 unit-tests: $(UNIT_BIN)

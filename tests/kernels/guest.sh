@@ -97,6 +97,10 @@ check_threads() {
 	# they run all the time: some may be marked, and that is said
 	check "threads: threads_busy: threads busy 4" stacks threads_busy threads busy 4
 	check "threads: --kernel" kernel_frames
+	if grep -qw bpf_kallsyms_lookup_name /proc/kallsyms; then
+		check "threads: each kernel address has the name that /proc/kallsyms has" \
+			"${B:-build}/tests/tools/ksym_query"
+	fi
 }
 
 kernel_frames() {
