@@ -2,6 +2,7 @@
 #include "capture/snapshot.h"
 
 #include "base/clock.h"
+#include "capture/listing.h"
 #include "proc/find.h"
 
 #include <errno.h>
@@ -42,13 +43,6 @@ struct thread {
 	size_t kernel, n_kernel; /* within s->kernel */
 };
 
-/* A thread that /proc listed when the snapshot began. */
-struct listed {
-	pid_t tid;
-	bool met;
-	bool ending; /* it was on its way out when it was met */
-};
-
 struct snapshot {
 	size_t max_frames;
 	struct raw_frame *scratch; /* max_frames of them */
@@ -61,10 +55,8 @@ struct snapshot {
 	struct raw_sample *samples;
 	size_t n_samples;
 
-	struct listed *listed; /* by tid */
-	size_t n_listed;
-
 	/* while it is taken */
+	struct listing *listing;
 	struct target *target;
 	struct tasks *tasks;
 	struct losses *losses;
@@ -101,6 +93,8 @@ static void forget(struct snapshot *s)
 	s->samples = NULL;
 	s->n_samples = s->n_frames = s->n_kernel = 0;
 	strbuf__reset(&s->batch);
+	listing__free(s->listing);
+	s->listing = NULL;
 }
 
 void snapshot__free(struct snapshot *s)
@@ -109,7 +103,6 @@ void snapshot__free(struct snapshot *s)
 		return;
 	forget(s);
 	strbuf__free(&s->batch);
-	free(s->listed);
 	free(s->scratch);
 	free(s->frames);
 	free(s->kernel);
@@ -136,40 +129,6 @@ static int64_t append(void **array, size_t *used, size_t *capacity, const void *
 		memcpy((char *)*array + at * size, items, n * size);
 	*used += n;
 	return (int64_t)at;
-}
-
-static int compare_listed(const void *a, const void *b)
-{
-	pid_t x = ((const struct listed *)a)->tid, y = ((const struct listed *)b)->tid;
-
-	return (x > y) - (x < y);
-}
-
-static struct listed *is_listed(const struct snapshot *s, pid_t tid)
-{
-	const struct listed key = {.tid = tid};
-
-	return bsearch(&key, s->listed, s->n_listed, sizeof(key), compare_listed);
-}
-
-static int list_threads(struct snapshot *s)
-{
-	pid_t *tids = NULL;
-	size_t n = 0;
-	int err = find__threads(target__pid(s->target), &tids, &n);
-
-	free(s->listed);
-	s->n_listed = 0;
-	s->listed = err ? NULL : calloc(n ? n : 1, sizeof(*s->listed));
-	if (!err && !s->listed)
-		err = -ENOMEM;
-	for (size_t i = 0; i < n && !err; i++)
-		s->listed[s->n_listed++].tid = tids[i];
-	free(tids);
-	if (s->n_listed)
-		qsort(s->listed, s->n_listed, sizeof(*s->listed), compare_listed);
-	s->losses->listed += s->n_listed;
-	return err;
 }
 
 /* Unwind a record and keep the result as the thread's stack. */
@@ -266,6 +225,7 @@ static struct thread *add_thread(struct snapshot *s, const struct pmp_task *task
 		free(thread);
 		return NULL;
 	}
+	listing__meet(s->listing, thread->tid);
 	return thread;
 }
 
@@ -274,12 +234,9 @@ static int take_record(const struct task_record *record, void *arg)
 	const struct pmp_task *task = record->task;
 	struct snapshot *s = arg;
 	struct thread *thread = find_thread(s, task->kernel_tid);
-	struct listed *listed;
 
 	if (task->flags & (PMP_TASK_EXITING | PMP_TASK_NO_MEMORY)) {
-		listed = is_listed(s, (pid_t)task->tid);
-		if (listed)
-			listed->ending = true;
+		listing__meet(s->listing, (pid_t)task->tid);
 		if (s->first)
 			s->losses->gone++;
 		else if (thread)
@@ -386,46 +343,33 @@ static int pass(struct snapshot *s, bool only_wanted)
 	return err;
 }
 
-/* How many of the threads that /proc listed before are still there, yet were not met. */
-static size_t count_missing(struct snapshot *s)
+/* The first pass, over all threads: whoever is met is taken in. */
+static int take_in(struct snapshot *s)
 {
-	size_t missing = 0;
-	struct thread *thread, *next;
+	int err;
 
-	for (size_t i = 0; i < s->n_listed; i++)
-		s->listed[i].met = s->listed[i].ending;
-	HASH_ITER (hh, s->threads, thread, next) {
-		struct listed *listed = is_listed(s, thread->tid);
-
-		if (listed)
-			listed->met = true;
-	}
-	for (size_t i = 0; i < s->n_listed; i++) {
-		if (!s->listed[i].met)
-			missing += find__is_thread(target__pid(s->target), s->listed[i].tid);
-	}
-	return missing;
+	forget(s); /* what was met at a first try */
+	s->listing = listing__new(target__pid(s->target));
+	if (!s->listing)
+		return -errno;
+	s->losses->listed += listing__count(s->listing);
+	s->first = true;
+	err = pass(s, false);
+	s->first = false;
+	return err;
 }
 
-/* The first pass, over all threads; from the start by the slow walk if some were missed. */
+/* Once more, by the slow walk, if some were missed. */
 static int first_pass(struct snapshot *s)
 {
 	struct losses before = *s->losses;
-	int err = list_threads(s);
+	int err = take_in(s);
 
-	s->first = true;
-	if (!err)
-		err = pass(s, false);
-	if (!err && count_missing(s)) {
-		*s->losses = before;
-		forget(s);
-		s->walk_all = true;
-		err = list_threads(s);
-		if (!err)
-			err = pass(s, false);
-	}
-	s->first = false;
-	return err;
+	if (err || !listing__missing(s->listing))
+		return err;
+	*s->losses = before;
+	s->walk_all = true;
+	return take_in(s);
 }
 
 /* Marked, yet neither the iterator nor the sampler met it: it has ended, or the walk ended early.
@@ -585,7 +529,7 @@ int snapshot__take(struct snapshot *s, struct tasks *tasks, struct target *targe
 	if (!err)
 		err = make_samples(s);
 	if (!err)
-		s->losses->missing += count_missing(s);
+		s->losses->missing += listing__missing(s->listing);
 	if (!err && was_dying(s, &before)) {
 		*losses = before;
 		err = -ESRCH;

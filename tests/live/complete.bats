@@ -21,8 +21,10 @@ teardown() {
 	done
 	awk '{ threads += $1; missing += $2; listed += $4; if ($1 < 0.7 * $4) short++ }
 		END {
-			printf "# %d snapshots, %d threads of %d listed, %d missing\n", NR, threads, listed, missing
-			exit !(NR == 60 && !short && !missing && threads > 0.8 * listed && threads < 2 * listed)
+			printf "# %d snapshots, %d threads of %d listed, %d missing, %d short\n",
+				NR, threads, listed, missing, short
+			# where CPUs are busy, there are not always threads in all slots
+			exit !(NR == 60 && short <= 4 && !missing && threads > 0.8 * listed && threads < 2 * listed)
 		}' all >&3
 }
 
