@@ -104,10 +104,16 @@ static void test_malformed(void **state)
 static void test_this_kernel(void **state)
 {
 	struct ksyms *k = ksyms__new(NULL);
+	uint64_t addr;
 
-	if (!k || ksyms__hidden(k)) {
-		ksyms__free(k);
-		skip();
+	assert_non_null(k);
+	addr = ksyms__address(k, "do_syscall_64");
+	if (ksyms__hidden(k)) {
+		assert_int_equal(addr, 0);
+	} else {
+		assert_true(addr >= 0xffffffff80000000);
+		expect(k, addr, "do_syscall_64");
+		expect(k, addr + 1, "do_syscall_64");
 	}
 	ksyms__free(k);
 }
