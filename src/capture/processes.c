@@ -2,6 +2,7 @@
 #include "capture/processes.h"
 
 #include "base/clock.h"
+#include "capture/comms.h"
 #include "capture/generations.h"
 #include "capture/guard.h"
 #include "proc/find.h"
@@ -11,11 +12,8 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -31,19 +29,10 @@
 /* One that could not be read, which may have taken max_wait: not so soon again. */
 #define RETRY_NS (30000 * MS)
 
-/* What a process was called before an exec: what was counted then may not have come yet. */
-struct past_name {
-	struct past_name *before;
-	uint32_t last_generation;
-	uint64_t until;
-	char comm[PMP_COMM_LEN];
-};
-
 struct process {
 	UT_hash_handle hh;
 	pid_t pid;
-	char comm[PMP_COMM_LEN];
-	struct past_name *past; /* the latest first */
+	struct comms comms;
 	struct objects *objects;
 	struct generation *now;
 	uint64_t look_at; /* 0: no look is due */
@@ -65,8 +54,8 @@ struct processes {
 	/* the look under way */
 	struct code_place *places;
 	size_t n_places, capacity;
-	bool stale;		       /* something was mapped anew meanwhile */
-	char other_comm[PMP_COMM_LEN]; /* of one that is not known */
+	bool stale;	    /* something was mapped anew meanwhile */
+	struct comms other; /* of one that is not known */
 };
 
 struct processes *processes__new(struct unwind_maps *maps, const struct processes_options *options)
@@ -112,22 +101,9 @@ static void drop(struct processes *ps, struct process *p)
 	end(p);
 }
 
-/* Those names that nothing can still come for. */
-static void forget_past(struct process *p, uint64_t settled)
-{
-	struct past_name **at = &p->past, *name;
-
-	while (*at && (*at)->until + RETIRE_NS >= settled)
-		at = &(*at)->before;
-	while ((name = *at)) {
-		*at = name->before;
-		free(name);
-	}
-}
-
 static void free_process(struct processes *ps, struct process *p)
 {
-	forget_past(p, UINT64_MAX);
+	comms__forget(&p->comms, UINT64_MAX);
 	HASH_DEL(ps->all, p);
 	leave_generation(p);
 	objects__free(p->objects);
@@ -164,27 +140,6 @@ static struct process *find_process(const struct processes *ps, pid_t pid)
 	return p;
 }
 
-/* What cannot be read is left as it was. */
-static void read_comm(pid_t pid, char ret_comm[PMP_COMM_LEN])
-{
-	char path[64], comm[PMP_COMM_LEN + 1] = "";
-	ssize_t n = -1;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, comm, PMP_COMM_LEN);
-		close(fd);
-	}
-	if (n <= 0)
-		return;
-	if (comm[n - 1] == '\n')
-		n--;
-	memset(ret_comm, 0, PMP_COMM_LEN);
-	memcpy(ret_comm, comm, (size_t)n < PMP_COMM_LEN ? (size_t)n : PMP_COMM_LEN - 1);
-}
-
 static struct process *new_process(struct processes *ps, pid_t pid)
 {
 	struct process *p = calloc(1, sizeof(*p));
@@ -197,7 +152,7 @@ static struct process *new_process(struct processes *ps, pid_t pid)
 		free(p);
 		return NULL;
 	}
-	read_comm(p->pid, p->comm);
+	comms__read(&p->comms, p->pid);
 	return p;
 }
 
@@ -456,8 +411,8 @@ static int on_fork(struct processes *ps, const struct pmp_event *event)
 	if (!p)
 		return -ENOMEM;
 	/* it has ended already */
-	if (!*p->comm && parent)
-		memcpy(p->comm, parent->comm, sizeof(p->comm));
+	if (!*p->comms.now && parent)
+		memcpy(p->comms.now, parent->comms.now, sizeof(p->comms.now));
 	p->now = generation__take(g);
 	/* the parent's changed in between, or was not known */
 	if (!g || (parent && parent->now != g))
@@ -467,17 +422,13 @@ static int on_fork(struct processes *ps, const struct pmp_event *event)
 
 static int on_exec(struct processes *ps, struct process *p)
 {
-	struct past_name *name = calloc(1, sizeof(*name));
+	int err = comms__exec(&p->comms, generations__last(ps->generations),
+			      clock__ns(CLOCK_MONOTONIC));
 
-	if (!name)
-		return -ENOMEM;
-	memcpy(name->comm, p->comm, sizeof(name->comm));
-	name->last_generation = generations__last(ps->generations);
-	name->until = clock__ns(CLOCK_MONOTONIC);
-	name->before = p->past;
-	p->past = name;
-	read_comm(p->pid, p->comm);
-	if (ps->options.comm && strcmp(p->comm, ps->options.comm)) {
+	if (err)
+		return err;
+	comms__read(&p->comms, p->pid);
+	if (ps->options.comm && strcmp(p->comms.now, ps->options.comm)) {
 		drop(ps, p);
 		return 0;
 	}
@@ -510,7 +461,7 @@ int processes__news(struct processes *ps, const struct pmp_event *event)
 		return on_exec(ps, p);
 	/* the news that it became another program may have been lost */
 	if (!event->generation)
-		read_comm(p->pid, p->comm);
+		comms__read(&p->comms, p->pid);
 	/* it asked on the ground of what it has been given another of since */
 	if (p->now && event->generation && event->generation != generation__number(p->now))
 		return 0;
@@ -525,7 +476,8 @@ int processes__tick(struct processes *ps, uint64_t now, uint64_t settled)
 	int err;
 
 	HASH_ITER (hh, ps->all, p, next) {
-		forget_past(p, settled);
+		/* those that nothing can still come for */
+		comms__forget(&p->comms, settled > RETIRE_NS ? settled - RETIRE_NS : 0);
 		if (p->ended_at && settled > p->ended_at + RETIRE_NS) {
 			free_process(ps, p);
 			continue;
@@ -576,22 +528,13 @@ uint32_t processes__generation(const struct processes *ps, pid_t pid)
 const char *processes__name(struct processes *ps, pid_t pid, uint32_t generation)
 {
 	const struct process *p = find_process(ps, pid);
-	const char *comm;
 
-	if (!p) { /* a thread of the kernel's asks for nothing */
-		*ps->other_comm = '\0';
-		read_comm(pid, ps->other_comm);
-		return ps->other_comm;
-	}
-	comm = p->comm;
-	if (!generation)
-		return comm;
-	for (const struct past_name *name = p->past; name; name = name->before) {
-		if (generation > name->last_generation)
-			break;
-		comm = name->comm;
-	}
-	return comm;
+	if (p)
+		return comms__in(&p->comms, generation);
+	/* a thread of the kernel's asks for nothing */
+	*ps->other.now = '\0';
+	comms__read(&ps->other, pid);
+	return ps->other.now;
 }
 
 size_t processes__alive(const struct processes *ps)
