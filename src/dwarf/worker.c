@@ -205,13 +205,16 @@ static bool wait_on(struct worker *w)
 static int hear(struct worker *w)
 {
 	int64_t left = w->until - clock__ms();
+	/* it is we who may have waited for a CPU: what has come by now has come in time */
+	bool last = left <= 0 && !wait_on(w);
 	ssize_t n;
 
-	if (left <= 0)
-		return wait_on(w) ? 0 : -ETIMEDOUT;
-	if (wait_at_most(w, left))
+	if (left > 0 && wait_at_most(w, left))
 		return -EIO;
-	n = recv(w->socket, w->heard + w->n_heard, MAX_ANSWER - w->n_heard, 0);
+	n = recv(w->socket, w->heard + w->n_heard, MAX_ANSWER - w->n_heard,
+		 left > 0 ? 0 : MSG_DONTWAIT);
+	if (n < 0 && last && errno == EAGAIN)
+		return -ETIMEDOUT;
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return 0;
 	if (n <= 0)

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "dwarf/worker.h"
 #include "proc/elf_file.h"
 
@@ -287,14 +288,49 @@ static void test_hole(void **state)
 	elf_file__free(file);
 }
 
+/* The worker's clock, in place of base/clock.c: as if we got no CPU for a while. */
+static unsigned int calls_until_jump;
+static int64_t jumped_ms;
+
+uint64_t clock__ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+int64_t clock__ms(void)
+{
+	if (calls_until_jump && !--calls_until_jump) {
+		usleep(200000); /* the answer is there by then */
+		jumped_ms += 10000;
+	}
+	return (int64_t)(clock__ns(CLOCK_MONOTONIC) / 1000000) + jumped_ms;
+}
+
+/* An answer that came while we had no CPU has come in time. */
+static void test_starved(void **state)
+{
+	struct worker *w = worker__new(false);
+	int self = worker__add(w, open_self(), -1);
+
+	(void)state;
+	for (unsigned int call = 1; call <= 4; call++) {
+		calls_until_jump = call;
+		assert_true(finds_chain(w, self));
+		assert_int_equal(worker__given_up(w), 0);
+	}
+	assert_true(jumped_ms >= 30000);
+	worker__free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inlined),
-		cmocka_unit_test(test_no_dwarf),
-		cmocka_unit_test(test_mutants),
-		cmocka_unit_test(test_slow),
-		cmocka_unit_test(test_hole),
+		cmocka_unit_test(test_inlined), cmocka_unit_test(test_no_dwarf),
+		cmocka_unit_test(test_mutants), cmocka_unit_test(test_slow),
+		cmocka_unit_test(test_hole),	cmocka_unit_test(test_starved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
