@@ -7,7 +7,7 @@ load ../live/lib
 setup_file() {
 	export BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR
 	start_mariadb "$BATS_FILE_TMPDIR/db"
-	start_sysbench 16 600
+	start_sysbench 16 3600
 	sleep 3
 	printf '%s=%q\n' mariadb_pid "$mariadb_pid" mariadb_socket "$mariadb_socket" \
 		sysbench_pid "$sysbench_pid" >"$BATS_FILE_TMPDIR/pids"

@@ -7,7 +7,7 @@ load ../live/lib
 setup_file() {
 	export BATS_TEST_TMPDIR=$BATS_FILE_TMPDIR
 	start_mariadb "$BATS_FILE_TMPDIR/db"
-	start_sysbench 64 300
+	start_sysbench 64 3600
 	sleep 3
 	# no `declare`: read within a function, that would make them local to it
 	printf '%s=%q\n' mariadb_pid "$mariadb_pid" mariadb_socket "$mariadb_socket" \
@@ -28,8 +28,7 @@ teardown_file() {
 }
 
 compare_once() {
-	kill -STOP "$mariadb_pid"
-	sleep 0.3
+	stop_all "$mariadb_pid"
 	# inlined functions have no address of their own
 	"$pmp" -p "$mariadb_pid" --no-lines --no-inlines -k ours >lines 2>err
 	eu-stack -n 0 -p "$mariadb_pid" >theirs 2>/dev/null || true
@@ -54,8 +53,7 @@ compare_once() {
 # gdb_says_the_same: 99.5% of the frames, and what differs is shown
 gdb_says_the_same() {
 	local n same more
-	kill -STOP "$mariadb_pid"
-	sleep 0.3
+	stop_all "$mariadb_pid"
 	"$pmp" -p "$mariadb_pid" -k ours >lines 2>err
 	gdb_trace "$mariadb_pid" >gdbs 2>/dev/null || true
 	kill -CONT "$mariadb_pid"

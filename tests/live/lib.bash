@@ -32,6 +32,50 @@ lib_end() {
 	lib_gone "$1" || kill -KILL "$1" 2>/dev/null || true
 }
 
+# await SECONDS COMMAND...: until it succeeds. For what takes no time but that of a busy machine.
+await() {
+	local i
+	for ((i = 0; i < $1 * 50; i++)); do
+		"${@:2}" && return 0
+		sleep 0.02
+	done
+	lib_fail "not in $1 s: ${*:2}"
+}
+
+all_stopped() {
+	awk '/^State:/ { n++; if ($2 !~ /^[TZ]$/) running++ }
+		END { exit !n || running }' "/proc/$1/task/"*/status 2>/dev/null
+}
+
+# stop_all PID: stops it; returns when every thread has stopped. The signal wakes one of them, and the
+# others run on until they are scheduled.
+stop_all() {
+	kill -STOP "$1" && await 30 all_stopped "$1"
+}
+
+is_in_call() {
+	grep -qs "^$2 " "/proc/$1/task/"*/syscall
+}
+
+# reaches PID NUMBER...: until each of these system calls is what one of its threads is in
+reaches() {
+	local number
+	for number in "${@:2}"; do
+		await 30 is_in_call "$1" "$number" || return 1
+	done
+}
+
+has_snapshots() {
+	local n
+	n=$(grep -c '^TS ' "$1" 2>/dev/null) || true
+	[ "${n:-0}" -ge "$2" ]
+}
+
+# await_snapshots FILE N: until so many are done, by the file of --save-samples
+await_snapshots() {
+	await 60 has_snapshots "$@"
+}
+
 # start_fixture NAME [ARGUMENT...]: sets fixture_pid, fixture_out (what it printed) and
 # fixture_child (the process that it named by `pid child N`, if any)
 start_fixture() {
@@ -253,6 +297,15 @@ cpu_ns() {
 	awk '{ n += $1 } END { printf "%.0f\n", n }' "/proc/$1/task/"*/schedstat
 }
 
+used_since() {
+	[ $(($(cpu_ns "$1") - $2)) -ge "$3" ]
+}
+
+# await_cpu PID NS: until its threads have had so much more of the CPU
+await_cpu() {
+	await 60 used_since "$1" "$(cpu_ns "$1")" "$2"
+}
+
 # gdb_trace PID: every thread's stack, by the commands that pt-pmp gives to gdb
 gdb_trace() {
 	gdb -ex "set pagination 0" -ex "thread apply all bt" -batch -p "$1" </dev/null
@@ -329,6 +382,26 @@ lost_account() {
 		END { printf "%.0f\n", total }' "$1"
 }
 
+# broken_account FILE PATTERN: of standard error without -v, the sum of the samples that are broken for
+# the causes that match
+broken_account() {
+	grep -oE "[0-9]+ broken [(]($2)" "$1" | awk '{ n += $1 } END { print n + 0 }'
+}
+
+# dates_from SECONDS: what `date` would have printed from then, by $EPOCHSECONDS, until now
+dates_from() {
+	local at
+	for ((at = $1; at <= EPOCHSECONDS; at++)); do
+		date -d "@$at"
+	done
+}
+
+# complaints FILE: what standard error says, but for ticks that did not come where all else is well:
+# that the machine is busy is no fault of the stacks
+complaints() {
+	sed -E 's/(; |, )[0-9]+ ticks did not come [(][^)]*[)]//; / complete [(]100[.]00%[)]$/d' "$1"
+}
+
 # adds_up OUT ERR: with -v, every tick came or is counted as missing, within 1% and 4 ticks, and every
 # sample is printed or counted as lost. Says the figures.
 adds_up() {
@@ -359,8 +432,18 @@ no_line() {
 	[ "$status" -eq 1 ] # 2: it could not look
 }
 
+# kernel_ids PID: programs, links and maps that the process holds, as `prog 12:`, one a line
+kernel_ids() {
+	sed -nE 's/^(prog|link|map)_id:[[:space:]]+([0-9]+)$/\1 \2:/p' "/proc/$1/fdinfo/"*
+}
+
+# it waits for samples, or has ended: in epoll_wait or epoll_pwait
+is_sampling() {
+	grep -qsE '^(232|281) ' "/proc/$sampler_pid/syscall" || lib_gone "$sampler_pid"
+}
+
 # start_sampler ARGUMENT...: $pmp in the background, its output in out and err; returns when its
-# programs are attached. Sets sampler_pid.
+# programs are attached, and it waits for what they send. Sets sampler_pid.
 # shellcheck disable=SC2154 # the caller sets pmp
 start_sampler() {
 	local i
@@ -368,8 +451,8 @@ start_sampler() {
 	sampler_pid=$!
 	for ((i = 0; i < 1000; i++)); do
 		if grep -qs '^link_type:' "/proc/$sampler_pid/fdinfo/"*; then
-			sleep 0.5
-			return 0
+			await 30 is_sampling
+			return
 		fi
 		lib_gone "$sampler_pid" && break
 		sleep 0.02

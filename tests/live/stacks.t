@@ -34,8 +34,7 @@ names_as_expected() {
 }
 
 equal_to_eu_stack() {
-	kill -STOP "$target_pid"
-	sleep 0.1
+	stop_all "$target_pid" || return 1
 	rm -f "$dir/ours"
 	timeout 60 "$pmp" -p "$target_pid" --no-lines --no-inlines -k "$dir/ours" >/dev/null || return 1
 	timeout 60 eu-stack -n 0 -p "$target_pid" >"$dir/theirs" 2>"$dir/err"
