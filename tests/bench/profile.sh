@@ -137,7 +137,7 @@ report_costs() {
 	for tool in "${@:2}"; do
 		[ -s "$dir/$tool.$1" ] || continue
 		over=
-		! grep -q ' 124$' "$dir/$tool.$1" || over='over '
+		! awk -v c=$status '$c == 124 { over = 1 } END { exit !over }' "$dir/$tool.$1" || over='over '
 		share=$(whole_share "$tool" "$1")
 		stacks='ended before it had printed them'
 		[ -z "$share" ] ||

@@ -4,7 +4,7 @@
  *
  *	cost [-m] [-t SECONDS] FILE COMMAND [ARGUMENT...]
  *
- *	WALL_MS CPU_MS BPF_MS PEAK_KIB MAPS_KIB STATUS
+ *	WALL_MS CPU_MS BPF_MS PEAK_KIB MAPS_KIB STATUS WAITED_MS
  *
  * CPU is user and system time of the command and of all its descendants, also those that it did not
  * wait for. BPF is the run time of the command's BPF programs, as the kernel measures it: these
@@ -12,7 +12,7 @@
  * resident set of one of the processes, or what all have together, as seen every 50 ms, whichever is
  * larger. The maps' memory is the largest sum of `memlock` of the command's BPF maps. With -m memory
  * is looked at every 2 ms, and BPF not at all. After SECONDS everything is killed, and the status is
- * 124.
+ * 124. WAITED is how long all of its threads waited for a CPU, as seen when memory was looked at.
  */
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #define MAX_PROGRAMS 256
+#define MAX_TASKS    1024
 #define LOOK_EVERY   (50 * 1000) /* us */
 #define LOOK_OFTEN   (2 * 1000)
 #define MAX_CHILDREN 64
@@ -39,6 +40,15 @@ struct bpf_use {
 	int fds[MAX_PROGRAMS];
 	size_t n;
 	unsigned long long maps; /* bytes */
+};
+
+/* The time that each thread has spent on run queues, by when it was last seen. */
+struct waits {
+	struct {
+		int tid;
+		unsigned long long ns;
+	} tasks[MAX_TASKS];
+	size_t n;
 };
 
 struct usage {
@@ -122,14 +132,65 @@ static void look(struct bpf_use *use, pid_t pid)
 		use->maps = maps;
 }
 
-/* Of a process and its descendants, together: what they share is in it once (Pss). */
-static long resident_kib(pid_t pid, int depth)
+static void note_wait(struct waits *waits, int tid, unsigned long long ns)
+{
+	size_t i = 0;
+
+	while (i < waits->n && waits->tasks[i].tid != tid)
+		i++;
+	if (i == MAX_TASKS)
+		return;
+	waits->tasks[i].tid = tid;
+	waits->tasks[i].ns = ns;
+	if (i == waits->n)
+		waits->n++;
+}
+
+static void look_at_waits(struct waits *waits, pid_t pid)
+{
+	unsigned long long ns;
+	struct dirent *entry;
+	char path[320];
+	DIR *dir;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", (int)pid, entry->d_name);
+		f = fopen(path, "re");
+		if (f && fscanf(f, "%*u %llu", &ns) == 1)
+			note_wait(waits, atoi(entry->d_name), ns);
+		if (f)
+			fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static double waited_ms(const struct waits *waits)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < waits->n; i++)
+		sum += (double)waits->tasks[i].ns / 1e6;
+	return sum;
+}
+
+/*
+ * Of a process and its descendants, together: what they share is in it once (Pss). Looks at their
+ * waits, too.
+ */
+static long resident_kib(pid_t pid, int depth, struct waits *waits)
 {
 	char path[64], line[128];
 	long kib = 0;
 	int child;
 	FILE *f;
 
+	look_at_waits(waits, pid);
 	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
 	f = fopen(path, "re");
 	while (f && !kib && fgets(line, sizeof(line), f)) {
@@ -141,7 +202,7 @@ static long resident_kib(pid_t pid, int depth)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
 	f = fopen(path, "re");
 	while (f && depth < 8 && fscanf(f, "%d", &child) == 1)
-		kib += resident_kib(child, depth + 1);
+		kib += resident_kib(child, depth + 1, waits);
 	if (f)
 		fclose(f);
 	return kib;
@@ -177,6 +238,7 @@ static pid_t reap(int options, struct usage *usage, int *ret_status)
 
 int main(int argc, char *argv[])
 {
+	static struct waits waits;
 	struct usage usage = {0};
 	struct bpf_use use = {.n = 0};
 	double began, limit = 0, wall;
@@ -219,6 +281,10 @@ int main(int argc, char *argv[])
 		return 2;
 	}
 	for (;;) {
+		/* first, for what has ended still says how long it waited */
+		resident = resident_kib(pid, 0, &waits);
+		if (resident > usage.peak_kib)
+			usage.peak_kib = resident;
 		ended = reap(WNOHANG, &usage, &status);
 		if (ended == pid)
 			break;
@@ -226,9 +292,6 @@ int main(int argc, char *argv[])
 			continue;
 		if (!closely)
 			look(&use, pid);
-		resident = resident_kib(pid, 0);
-		if (resident > usage.peak_kib)
-			usage.peak_kib = resident;
 		if (limit > 0 && !over && now_ms() - began > limit) {
 			over = true;
 			kill(-pid, SIGKILL);
@@ -246,8 +309,8 @@ int main(int argc, char *argv[])
 		perror(argv[1]);
 		return 2;
 	}
-	fprintf(out, "%.1f %.1f %.1f %ld %llu %d\n", wall, usage.cpu_ms, run_ms(&use),
-		usage.peak_kib, use.maps / 1024, over ? 124 : ended_with);
+	fprintf(out, "%.1f %.1f %.1f %ld %llu %d %.1f\n", wall, usage.cpu_ms, run_ms(&use),
+		usage.peak_kib, use.maps / 1024, over ? 124 : ended_with, waited_ms(&waits));
 	close(stats);
 	return fclose(out) ? 2 : 0;
 }
