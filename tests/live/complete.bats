@@ -39,13 +39,15 @@ teardown() {
 
 @test "where CPUs may not be sampled, threads that run are marked, and it is said why" {
 	start_fixture threads gap 5
-	# on a busy machine, too, it is to keep its CPU
-	renice -n -20 -p "$fixture_pid" >/dev/null
-	for task in "/proc/$fixture_pid/task/"*; do renice -n -20 -p "${task##*/}" >/dev/null; done
+	# on a busy machine, too, it is to keep its CPU: ahead of all that is not of real time
+	spinner=$(find "/proc/$fixture_pid/task" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort -n | tail -n 1)
+	chrt -f -p 1 "$spinner" || renice -n -20 -p "$spinner"
 	seen=0
-	for _ in $(seq 20); do
+	tries=0
+	while [ $tries -lt 200 ] && [ $seen -eq 0 ]; do
+		tries=$((tries + 1))
 		strace -f -qq -o trace -e trace=perf_event_open -e inject=perf_event_open:error=EACCES \
-			"$pmp" -p "$fixture_pid" >out 2>err
+			"$pmp" -p "$fixture_pid" --no-lines --no-inlines >out 2>err
 		[ "$(awk 'NR > 1 { n += $1 } END { print n }' out)" -eq 7 ]
 		# it may still have been met while it waited for its CPU
 		if grep -q '^      1 \[running\]$' out; then
@@ -55,8 +57,8 @@ teardown() {
 			[ ! -s err ]
 		fi
 	done
-	echo "# seen running $seen times of 20" >&3
-	[ "$seen" -ge 1 ]
+	echo "# seen running at try $tries" >&3
+	[ "$seen" -eq 1 ]
 }
 
 @test "a user without the right to read the process is told so" {
@@ -71,15 +73,14 @@ teardown() {
 
 @test "Ctrl-C ends a long run early, and prints it" {
 	start_fixture threads many 4
-	"$pmp" -p "$fixture_pid" -i 1000 -s 0.2 >out 2>err 3>&- &
+	"$pmp" -p "$fixture_pid" -i 100000 -s 0.2 -k saved >out 2>err 3>&- &
 	tool=$!
-	sleep 1
+	await_snapshots saved 2
 	kill -TERM "$tool"
 	status=0
 	wait "$tool" || status=$?
 	[ "$status" -eq 143 ]
-	grep -qE '^bpf-pmp: ended after [2-9] snapshots; these are printed$' err
-	n=$(awk 'NR > 1 { n += $1 } END { print n }' out)
-	[ "$n" -ge 10 ]
-	[ $((n % 5)) -eq 0 ]
+	said=$(sed -nE 's/^bpf-pmp: ended after ([0-9]+) snapshots; these are printed$/\1/p' err)
+	[ "$said" -ge 2 ]
+	[ "$(awk 'NR > 1 { n += $1 } END { print n }' out)" -eq $((said * 5)) ]
 }
