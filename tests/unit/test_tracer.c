@@ -81,13 +81,13 @@ static void assert_error(const char *expected)
 	assert_string_equal(e.text, at ? full : expected);
 }
 
-/* The target's state: waits up to two seconds for it to be `wanted`. */
+/* The target's state: waits up to thirty seconds for it to be `wanted`. */
 static char state_of(char wanted)
 {
 	char path[64], state = '?';
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)target);
-	for (int i = 0; i < 200 && state != wanted; i++) {
+	for (int i = 0; i < 3000 && state != wanted; i++) {
 		FILE *f = fopen(path, "re");
 
 		assert_non_null(f);
@@ -238,13 +238,13 @@ static void test_not_a_program(void **state)
 
 static void test_hangs(void **state)
 {
-	assert_int_equal(trace(TRACER_GDB, "gdb", "echo '#0'; sleep 100", 0.2, false), -ETIMEDOUT);
-	assert_error("gdb was ended: it took longer than 0.2 s (see --timeout)");
+	assert_int_equal(trace(TRACER_GDB, "gdb", "echo '#0'; sleep 100", 2, false), -ETIMEDOUT);
+	assert_error("gdb was ended: it took longer than 2 s (see --timeout)");
 	assert_string_equal(text.data, "#0\n");
 	assert_int_equal(result.status, -1);
 	/* the target stopped: by something that is no part of it any more */
 	assert_int_equal(
-		trace(TRACER_GDB, "gdb", "for p; do :; done; kill -STOP $p; sleep 100", 0.2, false),
+		trace(TRACER_GDB, "gdb", "for p; do :; done; kill -STOP $p; sleep 100", 2, false),
 		-ETIMEDOUT);
 	assert_true(result.continued);
 	assert_non_null(strstr(e.text, "(see --timeout); gdb left process "));
