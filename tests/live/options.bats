@@ -28,10 +28,10 @@ capture() {
 	start_fixture threads many 3
 	for zone in UTC America/New_York Asia/Kolkata; do
 		for locale in C C.UTF-8 en_US.UTF-8; do
-			before=$(TZ=$zone LC_ALL=$locale date)
+			began=$EPOCHSECONDS
 			TZ=$zone LC_ALL=$locale "$pmp" -p "$fixture_pid" | head -n 1 >line
-			after=$(TZ=$zone LC_ALL=$locale date)
-			grep -qxF -e "$before" -e "$after" line
+			TZ=$zone LC_ALL=$locale dates_from "$began" >dates
+			grep -qxFf dates line
 		done
 	done
 }
@@ -209,17 +209,25 @@ capture() {
 	# one that starts during the run is taken in, one that ends is passed over
 	kill -9 "$other"
 	wait "$other" 2>/dev/null || true
-	"$pmp" --comm pmp_pair -i 12 -s 0.1 >out 2>err 3>&- &
+	"$pmp" --comm pmp_pair -i 100000 -s 0.1 -k saved >out 2>err 3>&- &
 	tool=$!
-	sleep 0.4
+	await_snapshots saved 1
 	./pmp_pair many 5 >ready2 2>/dev/null </dev/null 3>&- &
 	other=$!
-	sleep 0.4
+	until grep -q ready ready2; do sleep 0.05; done
+	# the second from now began when it was there
+	await_snapshots saved $(($(grep -c '^TS ' saved) + 2))
 	kill -9 "$other"
-	wait "$tool"
+	wait "$other" || true
+	await_snapshots saved $(($(grep -c '^TS ' saved) + 2))
+	kill -TERM "$tool"
+	status=0
+	wait "$tool" || status=$?
 	cat out err
-	[ "$(counted out)" -gt 48 ] # 12 times 4, and the other's 6 some times
-	[ "$(counted out)" -lt 120 ]
+	[ "$status" -eq 143 ]
+	n=$(grep -c '^TS ' saved)
+	[ "$(counted out)" -gt $((n * 4)) ] # and the other's 6 some times
+	[ "$(counted out)" -lt $((n * 10)) ]
 }
 
 @test "the iterator of older kernels gives the same" {
