@@ -39,8 +39,8 @@ storm() {
 }
 
 @test "valgrind finds nothing in the samplers" {
-	start_fixture spin chain threads 3
 	while read -r options; do
+		start_fixture spin chain threads 3
 		# shellcheck disable=SC2086
 		valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite,possible \
 			--suppressions="$BATS_TEST_DIRNAME/valgrind.supp" --log-file=valgrind.log \
@@ -48,6 +48,7 @@ storm() {
 			{ status=$?; cat valgrind.log err; [ "$status" -eq 0 ]; }
 		grep -q 'ERROR SUMMARY: 0 errors' valgrind.log || { cat valgrind.log; false; }
 		[ "$(wc -l <out)" -ge 2 ]
+		stop_fixture
 	done <<-END
 		--mode=cpu -F 499
 		--mode=cpu -F 499 --unwind=fp
