@@ -119,7 +119,10 @@ names_are_its_own() {
 		done
 		echo $! >pid
 		"$2" -p $! >threads
-		"$2" -p $! --mode=cpu --duration 1 --no-kernel >cpu
+		for seconds in 1 3 9; do
+			"$2" -p $! --mode=cpu --duration $seconds --no-kernel >cpu
+			[ "$(awk "/,chain_12,/ { n += \$1 } END { print n + 0 }" cpu)" -le 10 ] || break
+		done
 		kill -9 $!
 	' bash "$lib_fixtures/spin" "$pmp" 2>err
 	cat err threads cpu
