@@ -9,7 +9,11 @@ setup_file() {
 	local build devel name
 	build=$(cd "$BATS_TEST_DIRNAME/../.." && cd "${B:-build}" && pwd)
 	export distro=$build/bullseye
-	"$BATS_TEST_DIRNAME/../tools/bullseye.sh" "$distro" 3>&-
+	for pause in 20 60 0; do
+		! "$BATS_TEST_DIRNAME/../tools/bullseye.sh" "$distro" 3>&- || break
+		sleep $pause # it comes over the network
+	done
+	[ -e "$distro" ]
 	devel=$distro/devel
 	for name in frames spin; do
 		gcc --sysroot="$devel" -B"$devel/usr/lib/x86_64-linux-gnu/" \
@@ -79,7 +83,7 @@ enter() {
 capture() {
 	"$pmp" -p "$inner_pid" "$@" >out 2>err
 	cat out err
-	no_line -vE '[(]100[.]00%[)]; [0-9]+ ticks did not come' err
+	[ -z "$(complaints err)" ]
 	[ "$(lines_marked out)" -eq 0 ]
 }
 
@@ -164,21 +168,9 @@ build_id() {
 	[ "$looked_up" -ge 7 ]
 }
 
-# reaches NUMBER...: until each of these system calls is what one of its threads is in
-reaches() {
-	local number
-	for number in "$@"; do
-		for _ in $(seq 500); do
-			! grep -qs "^$number " "/proc/$inner_pid/task/"*/syscall || continue 2
-			sleep 0.02
-		done
-		lib_fail "it is not in the system call $number"
-	done
-}
-
 @test "a program of its own, without symbols" {
 	enter -- '/bin/dash -c "exec </opt/fifo"' entered
-	reaches 257 # openat
+	reaches "$inner_pid" 257 # openat
 	capture -k kept
 	[ "$(lines_total out '^open64[(]libc.so.6[)],::[?][?],.*,__libc_start_main[(]libc.so.6[)],::[?][?]$')" -eq 1 ]
 	by_hand kept
@@ -195,7 +187,7 @@ reaches() {
 	enter -- '/usr/bin/xz -T2 -c <>/opt/fifo' entered
 	# enough for it to start a thread, which then waits for more
 	head -c 32768 /dev/zero >"$distro/root/opt/fifo"
-	reaches 202 7 # futex, poll
+	reaches "$inner_pid" 202 7 # futex, poll
 	sleep 0.1
 	capture -k kept
 	[ "$(lines_total out)" -eq 2 ]
