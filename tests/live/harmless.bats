@@ -12,30 +12,63 @@ teardown() {
 	stop_fixture
 }
 
-# What of ours is in the kernel: programs, links and maps, by the names in tasks.bpf.c.
+# What of ours is in the kernel, as `prog 12:`: programs, links and maps, by the names in tasks.bpf.c.
 in_kernel() {
-	bpftool prog show | grep -E ' name (read_task_|sample_running)' || true
-	bpftool link show | grep -E 'iter|perf_event' | grep -E 'target_name task|sample_running' || true
-	bpftool map show | grep -E ' name (wanted|samples|scratches|tasks_bp)' || true
+	bpftool prog show | sed -nE 's/^([0-9]+:) .* name (read_task_|sample_running).*/prog \1/p'
+	bpftool link show | grep -E 'iter|perf_event' |
+		sed -nE 's/^([0-9]+:) .*(target_name task|sample_running).*/link \1/p'
+	bpftool map show | sed -nE 's/^([0-9]+:) .* name (wanted|samples|scratches|tasks_bp).*/map \1/p'
+}
+
+# objects: all that is in the kernel, in the same form
+objects() {
+	local kind
+	for kind in prog link map; do
+		bpftool $kind show | sed -nE "s/^([0-9]+:) .*/$kind \1/p"
+	done
+}
+
+# held: what processes have of it
+held() {
+	cat /proc/[0-9]*/fdinfo/* 2>/dev/null |
+		sed -nE 's/^(prog|link|map)_id:[[:space:]]+([0-9]+)$/\1 \2:/p'
+}
+
+# left_over: what is there of `ids`, which was ours, and of our names, for no process that is there:
+# another bpf-pmp may run on this machine
+left_over() {
+	objects | sort | comm -12 - <(sort -u ids)
+	in_kernel | sort | comm -23 - <(held | sort -u)
+}
+
+holds_link() {
+	kernel_ids "$1" 2>/dev/null | grep -q '^link '
 }
 
 @test "SIGKILL at 100 random moments leaves nothing behind" {
 	start_fixture threads gap 100
 	RANDOM=4711
 	killed=0
-	for _ in $(seq 100); do
+	: >ids
+	for i in $(seq 100); do
 		TMPDIR=$PWD "$pmp" -p "$fixture_pid" -i 1000 -k saved -o out >/dev/null 2>&1 3>&- &
 		tool=$!
 		sleep "0.$(printf '%03d' $((RANDOM % 200)))"
+		# some of them for sure while they capture
+		[ $((i % 20)) -ne 0 ] || await 30 holds_link "$tool"
+		kernel_ids "$tool" >>ids 2>/dev/null || true
 		kill -9 "$tool" && killed=$((killed + 1))
 		wait "$tool" || true
 		no_line -hE '^State:	[Tt]' /proc/"$fixture_pid"/task/*/status
 	done
 	echo "# killed $killed times in mid-capture" >&3
 	[ "$killed" -ge 95 ]
+	for kind in prog link map; do
+		grep -q "^$kind" ids
+	done
 	# the kernel frees what a dead process held a moment later
 	for _ in $(seq 50); do
-		left=$(in_kernel)
+		left=$(left_over)
 		[ -n "$left" ] || break
 		sleep 0.1
 	done
@@ -43,15 +76,18 @@ in_kernel() {
 	[ -z "$left" ]
 	grep -q "^TracerPid:	0" "/proc/$fixture_pid/status"
 	# what it wrote by then is --save-samples' file, and nothing else
-	[ "$(find . -mindepth 1 -not -name saved -not -name 'fixture.*' | wc -l)" -eq 0 ]
+	[ "$(find . -mindepth 1 -not -name saved -not -name ids -not -name 'fixture.*' | wc -l)" -eq 0 ]
 }
 
 @test "while it captures, its programs are in the kernel: the test above can see them" {
 	start_fixture threads gap 100
 	"$pmp" -p "$fixture_pid" -i 1000000 -s 0.01 >/dev/null 2>&1 3>&- &
 	tool=$!
-	sleep 0.5
-	seen=$(in_kernel)
+	for _ in $(seq 500); do
+		seen=$(in_kernel | grep -xFf <(kernel_ids "$tool")) || true
+		[ -z "$seen" ] || break
+		sleep 0.02
+	done
 	kill -9 "$tool"
 	wait "$tool" || true
 	echo "$seen"
