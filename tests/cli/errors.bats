@@ -50,7 +50,7 @@ refused() {
 @test "a zombie" {
 	sh -c 'true & exec sleep 100' 3>&- &
 	pid=$!
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
+	for _ in $(seq 300); do
 		zombie=$(ps -o pid= --ppid "$pid" | tr -d ' ')
 		[ -n "$zombie" ] && grep -q '^State:	Z' "/proc/$zombie/status" && break
 		sleep 0.1
@@ -69,7 +69,8 @@ refused() {
 @test "a 32-bit process" {
 	"$BATS_TEST_DIRNAME/../../${B:-build}/fixtures/i386" >ready 3>&- &
 	pid=$!
-	sleep 0.2
+	# until then it is still what will become it
+	while ! grep -q ready ready; do sleep 0.05; done
 	refused "process $pid is a 32-bit program" -p "$pid"
 }
 

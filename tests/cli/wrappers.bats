@@ -168,11 +168,18 @@ stalk() {
 	return $status
 }
 
+# all_written FILE: gdb has written the last thread, and no process has the file open
+all_written() {
+	grep -qs '^Thread 1 ' "$1" &&
+		[ -z "$(find /proc/[0-9]*/fd -lname "$(readlink -f "$1")" 2>/dev/null)" ]
+}
+
 @test "pt-stalk --collect-gdb: its collection, in pt-sift and alone" {
 	command -v gdb >/dev/null || skip "gdb is not installed"
 	start_mysqld
 	stalk --collect-gdb
-	grep -q '^Thread ' stalk/*-stacktrace
+	# pt-stalk does not wait for it for long
+	await 60 all_written stalk/*-stacktrace
 	# a frame without an address has its own file's name from 3.5.7 on, which is what we do, and
 	# the frame's before it in 3.2.1: here every frame gets an address
 	sed -E -i 's/^(#[0-9]+ +)([^0 ])/\10x0000000000000001 in \2/' stalk/*-stacktrace
