@@ -17,7 +17,7 @@
 
 #define MAX_FRAME_BYTES (8ULL << 20) /* as in step.c */
 #define MAX_ADDRESS	(1ULL << 57)
-#define NOWHERE		(~0ULL - STACK_BYTES)
+#define NOWHERE		(2 * MAX_ADDRESS) /* no address that is read is near it */
 
 /* rbx, rbp, r12 to r15: what a function leaves as it found it */
 #define CALLEE_SAVED 0xf048u
@@ -185,20 +185,23 @@ static __always_inline long read_word(pmp_u64 addr, pmp_u64 *ret)
 	return bpf_probe_read_user(ret, sizeof(*ret), (void *)addr);
 }
 
+static __always_inline long read_stack_at(struct walk *w, pmp_u64 addr)
+{
+	w->stack_at = addr;
+	return bpf_probe_read_user(w->stack, sizeof(w->stack), (void *)addr);
+}
+
 /*
  * Fill w->stack with what lies around `addr`: the registers saved below it and the frames above it,
- * which are read next, or where memory ends there, what is before it. Returns 0, or -1 and it holds
- * nothing.
+ * which are read next; where memory begins or ends there, what is on this side of that. Returns 0,
+ * or -1 and it holds nothing.
  */
 __noinline int read_stack_around(struct walk *w, pmp_u64 addr)
 {
 	if (!w)
 		return -1;
-	w->stack_at = addr - SAVED_BYTES;
-	if (!bpf_probe_read_user(w->stack, sizeof(w->stack), (void *)w->stack_at))
-		return 0;
-	w->stack_at = addr - STACK_BYTES + 8;
-	if (!bpf_probe_read_user(w->stack, sizeof(w->stack), (void *)w->stack_at))
+	if (!read_stack_at(w, addr - SAVED_BYTES) || !read_stack_at(w, addr) ||
+	    !read_stack_at(w, addr + 8 - STACK_BYTES))
 		return 0;
 	w->stack_at = NOWHERE;
 	return -1;
@@ -207,7 +210,8 @@ __noinline int read_stack_around(struct walk *w, pmp_u64 addr)
 /* As read_word(), of what is likely to lie near what was read before. */
 static __always_inline long read_stack(struct walk *w, pmp_u64 addr, pmp_u64 *ret)
 {
-	if (addr & 7 || (addr - w->stack_at >= STACK_BYTES && read_stack_around(w, addr)))
+	if ((addr & 7) || addr > MAX_ADDRESS ||
+	    (addr - w->stack_at >= STACK_BYTES && read_stack_around(w, addr)))
 		return read_word(addr, ret);
 	*ret = w->stack[(addr - w->stack_at) / 8 & (N_STACK_WORDS - 1)];
 	return 0;
@@ -392,7 +396,7 @@ __noinline pmp_u32 step_by_rule(struct walk *w, const struct pmp_rule *rule)
 	if (rule->cfa == PMP_CFA_SIGNAL)
 		return step_signal(w, cfa);
 	if (rule->cfa == PMP_CFA_DEREF) {
-		if (read_word(cfa, &cfa))
+		if (read_stack(w, cfa, &cfa))
 			return PMP_STATUS_UNREADABLE;
 		cfa += (pmp_s64)rule->cfa_offset2;
 	} else if (rule->cfa == PMP_CFA_PLT) {
@@ -470,7 +474,7 @@ __noinline pmp_u32 step_by_guess(struct walk *w)
 	if (read_reg(w, REG_RBP, &rbp) || (rbp & 7) || rbp < rsp || rbp - rsp > MAX_FRAME_BYTES ||
 	    rbp > MAX_ADDRESS)
 		return PMP_STATUS_NO_CFI;
-	if (read_word(rbp, &saved) || read_word(rbp + 8, &pc))
+	if (read_stack(w, rbp, &saved) || read_stack(w, rbp + 8, &pc))
 		return PMP_STATUS_NO_CFI;
 	if (!pc && !saved)
 		return STEP_BOTTOM;

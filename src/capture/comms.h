@@ -22,8 +22,9 @@ struct comms {
 /* Read what it is called now from /proc/PID/comm. What cannot be read is left as it was. */
 void comms__read(struct comms *c, pid_t pid);
 
-/* The process became another program at `now`; its generations up to `last_generation` were the
- * one's before. To be followed by comms__read(). Returns 0 or -ENOMEM. */
+/* The process became another program at `now` (monotonic nanoseconds); its generations up to
+ * `last_generation` were those of the program before. To be followed by comms__read(). Returns 0 or
+ * -ENOMEM. */
 int comms__exec(struct comms *c, uint32_t last_generation, uint64_t now);
 
 /* What it was called in this generation; 0: what it is called now. */

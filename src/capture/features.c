@@ -159,7 +159,7 @@ static void check_profiles(struct strbuf *out)
 	error__clear(&e);
 }
 
-/* Whether the kernel can be asked for single ones, hidden though they may be. */
+/* Whether the kernel can be asked for single names, hidden though the addresses are. */
 static bool answers_for_symbols(void)
 {
 	struct ksym_query *query = ksym_query__new();
@@ -174,12 +174,17 @@ static void check_kernel_symbols(struct strbuf *out)
 {
 	char *line = first_line("/proc/kallsyms");
 
-	if ((line && strtoull(line, NULL, 16)) || answers_for_symbols())
+	if (line && strtoull(line, NULL, 16))
 		strbuf__append_str(out, "kernel symbols: ok\n");
+	else if (answers_for_symbols())
+		strbuf__append_str(
+			out, "kernel symbols: names only; --mode=offcpu shows the scheduler's own "
+			     "frames, too, without CAP_SYSLOG and kernel.kptr_restrict=0 or 1\n");
 	else
 		strbuf__append_str(
-			out, "kernel symbols: hidden; --kernel shows addresses; needs CAP_SYSLOG "
-			     "and kernel.kptr_restrict=0 or 1\n");
+			out,
+			"kernel symbols: hidden; kernel frames are shown as ??; needs CAP_SYSLOG "
+			"and kernel.kptr_restrict=0 or 1\n");
 	free(line);
 }
 

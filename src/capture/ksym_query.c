@@ -3,15 +3,18 @@
 
 #include "bpf/abi.h"
 #include "capture/bpf_errors.h"
+#include "capture/self.h"
 #include "ksym_query.skel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct ksym_query {
 	struct ksym_query_bpf *skel;
+	char name[PMP_KSYM_LEN];
 };
 
 struct ksym_query *ksym_query__new(void)
@@ -24,6 +27,8 @@ struct ksym_query *ksym_query__new(void)
 	bpf_errors__keep_quiet();
 	q->skel = ksym_query_bpf__open();
 	err = q->skel ? ksym_query_bpf__load(q->skel) : -errno;
+	if (!err)
+		err = self__keep_bpf_maps();
 	if (err) {
 		ksym_query__free(q);
 		errno = -err;
@@ -53,7 +58,6 @@ static int run(const struct bpf_program *program)
 int ksym_query__name(void *query, uint64_t addr, const char **ret_name)
 {
 	struct ksym_query *q = query;
-	char *name = q->skel->bss->name;
 	int len;
 
 	q->skel->bss->address = addr;
@@ -62,9 +66,11 @@ int ksym_query__name(void *query, uint64_t addr, const char **ret_name)
 		return len;
 	if (len > PMP_KSYM_LEN)
 		return -E2BIG;
+	memcpy(q->name, q->skel->bss->name, sizeof(q->name));
+	q->name[len ? len - 1 : 0] = '\0';
 	/* `NAME [MODULE]`; the address, where there is no name */
-	name[strcspn(name, " \t")] = '\0';
-	*ret_name = *name && strncmp(name, "0x", 2) ? name : NULL;
+	q->name[strcspn(q->name, " \t")] = '\0';
+	*ret_name = *q->name && strncmp(q->name, "0x", 2) ? q->name : NULL;
 	return 0;
 }
 

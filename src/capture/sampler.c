@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "capture/bpf_errors.h"
 #include "capture/perf_events.h"
+#include "capture/self.h"
 #include "profile.skel.h"
 
 #include <bpf/bpf.h>
@@ -194,6 +195,8 @@ struct sampler *sampler__new(const struct plan *plan, struct unwind_maps *maps,
 	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.events), on_record, s, NULL);
 	if (!s->keys || !s->values || !s->stats || !s->ring)
 		err = -ENOMEM;
+	else
+		err = self__keep_bpf_maps();
 out:
 	if (err) {
 		if (!e || !e->text)

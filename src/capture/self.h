@@ -16,6 +16,11 @@ enum self_priority {
 
 void self__set_priority(enum self_priority priority);
 
+/* Memory that we share with the kernel's BPF maps is not for processes that are forked from now on:
+ * those that read what others control could write to it. To be called after each load. Returns 0 or
+ * -errno. */
+int self__keep_bpf_maps(void);
+
 /* Each object of each process keeps a file open. */
 void self__allow_many_files(void);
 

@@ -343,12 +343,11 @@ static int pass(struct snapshot *s, bool only_wanted)
 	return err;
 }
 
-/* The first pass, over all threads: whoever is met is taken in. */
+/* A pass over all threads: whoever is met is taken in. */
 static int take_in(struct snapshot *s)
 {
 	int err;
 
-	forget(s); /* what was met at a first try */
 	s->listing = listing__new(target__pid(s->target));
 	if (!s->listing)
 		return -errno;
@@ -359,7 +358,7 @@ static int take_in(struct snapshot *s)
 	return err;
 }
 
-/* Once more, by the slow walk, if some were missed. */
+/* The first pass; once more, by the slow walk, if some were missed. */
 static int first_pass(struct snapshot *s)
 {
 	struct losses before = *s->losses;
@@ -368,6 +367,7 @@ static int first_pass(struct snapshot *s)
 	if (err || !listing__missing(s->listing))
 		return err;
 	*s->losses = before;
+	forget(s);
 	s->walk_all = true;
 	return take_in(s);
 }

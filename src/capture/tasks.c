@@ -3,6 +3,7 @@
 
 #include "capture/bpf_errors.h"
 #include "capture/perf_events.h"
+#include "capture/self.h"
 #include "tasks.skel.h"
 
 #include <bpf/bpf.h>
@@ -91,8 +92,7 @@ struct tasks *tasks__new(const struct tasks_options *options, struct error *e)
 		goto out;
 	}
 	t->ring = ring_buffer__new(bpf_map__fd(t->skel->maps.samples), handle_sample, t, NULL);
-	if (!t->ring)
-		err = -errno;
+	err = t->ring ? self__keep_bpf_maps() : -errno;
 out:
 	if (err) {
 		if (!e || !e->text)

@@ -197,11 +197,11 @@ static bool wait_on(struct worker *w)
 	    !is_runnable(w))
 		return false;
 	w->patience--;
-	w->until += w->allowed_ms;
+	w->until = clock__ms() + w->allowed_ms;
 	return true;
 }
 
-/* At least one byte more, or -EIO or -ETIMEDOUT. */
+/* What has come, which may be nothing yet. Returns 0, -EIO or -ETIMEDOUT. */
 static int hear(struct worker *w)
 {
 	int64_t left = w->until - clock__ms();

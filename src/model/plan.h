@@ -55,7 +55,7 @@ struct plan {
 	double max_wait;	 /* seconds to wait for the target's memory lock, over 0 */
 	size_t max_frames;	 /* user frames per stack, at least 1 */
 	bool kernel;		 /* kernel frames before the user frames */
-	bool plain_iterator;	 /* as on kernels before 5.18: for tests of that path */
+	bool plain_iterator;	 /* as before 5.18, and kallsyms, as before 5.16: for tests */
 
 	/* cpu and offcpu */
 	double duration;	 /* seconds, over 0 */

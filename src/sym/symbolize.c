@@ -271,6 +271,12 @@ static void find_scheduler(struct symbolizer *s)
 	s->sched_end = kernel_names__address(s->kernel, "__sched_text_end");
 }
 
+/* They are dropped by where they lie. */
+static bool shows_scheduler(const struct symbolizer *s)
+{
+	return s->sched_asked && !s->sched_end;
+}
+
 static bool in_scheduler(const struct symbolizer *s, uint64_t pc)
 {
 	return pc >= s->sched_start && pc < s->sched_end;
@@ -404,6 +410,11 @@ int symbolizer__gaps(const struct symbolizer *s, struct strbuf *ret_text)
 	if (kernel_names__hidden(s->kernel))
 		strbuf__append_str(ret_text, "kernel names are hidden (kernel.kptr_restrict): "
 					     "kernel frames are shown as ??\n");
+	else if (shows_scheduler(s))
+		strbuf__append_str(ret_text,
+				   "kernel addresses are hidden (kernel.kptr_restrict is 2, or "
+				   "CAP_SYSLOG is missing): the scheduler's own frames are shown, "
+				   "too\n");
 	if (s->too_long)
 		strbuf__printf(ret_text,
 			       "%zu stack%s more than %u MiB of names: inlined functions and long "

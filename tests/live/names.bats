@@ -85,6 +85,20 @@ leave_map() {
 	grep -q inlined out
 }
 
+@test "what reads debug information has none of the memory that is shared with the kernel" {
+	start_fixture threads gap 5
+	"$pmp" -p "$fixture_pid" --kernel -i 100000 -s 0.1 -k saved >out 2>err 3>&- &
+	tool=$!
+	await_snapshots saved 2
+	worker=$(pgrep -P "$tool")
+	ours=$(grep -c 'anon_inode:bpf-map' "/proc/$tool/maps")
+	its=$(grep -c 'anon_inode:bpf-map' "/proc/$worker/maps") || true
+	kill -TERM "$tool"
+	wait "$tool" || true
+	[ "$ours" -ge 3 ]
+	[ "$its" -eq 0 ]
+}
+
 @test "damaged debug information costs names, nothing else, and that is said" {
 	cp "$lib_fixtures/debug_c_gcc_O2-5" damaged
 	read -r offset size < <(readelf -SW damaged |

@@ -14,6 +14,21 @@ teardown() {
 	[ -z "$sampler_pid" ] || kill -9 "$sampler_pid" 2>/dev/null || true
 }
 
+@test "where kernel addresses are hidden, the scheduler is shown, and that is said" {
+	start_fixture block sleeps
+	"$pmp" --mode=offcpu -p "$fixture_pid" --duration 1 >out 2>err
+	cat out err
+	grep -qE '^ *[0-9]+ [^,]*nanosleep' out
+	no_line '__schedule,' out
+	[ ! -s err ]
+	setpriv --bounding-set=-syslog "$pmp" --mode=offcpu -p "$fixture_pid" --duration 1 >out 2>err
+	cat out err
+	grep -qE '^ *[0-9]+ .*,__schedule,schedule,[^,]*nanosleep' out
+	[ "$(wc -l <err)" -eq 1 ]
+	grep -q "CAP_SYSLOG is missing): the scheduler's own frames are shown" err
+	setpriv --bounding-set=-syslog "$pmp" --check | grep -q '^kernel symbols: names only; '
+}
+
 # said WORD: waits until the fixture has printed it as a line of its own
 said() {
 	local i

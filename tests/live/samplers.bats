@@ -300,6 +300,21 @@ shows() {
 		END { exit bad > 0 }' out
 }
 
+@test "what was read of one stack is not taken for what another has where there is no memory" {
+	start_fixture spin nowhere
+	# of the same CPUs, at the same time
+	start_other spin recurse 60
+	"$pmp" --mode=cpu -F 499 --duration 1 --no-kernel -p "$fixture_pid" -p "$other" >out 2>err
+	cat out err
+	shows '^stack_is_nowhere,\[broken\]$' 20
+	shows 'descend,.*,start_thread' 20
+	# but for the few taken between its first two instructions and its last
+	there=$(broken_account err 'stack memory that is not there')
+	echo "# $there of $(lines_marked out) are broken for want of memory" >&3
+	[ "$there" -ge 20 ]
+	[ "$there" -eq "$(lines_marked out)" ]
+}
+
 @test "SIGKILL at any moment leaves nothing behind in the kernel" {
 	start_fixture spin chain
 	RANDOM=4711

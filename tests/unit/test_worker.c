@@ -307,6 +307,7 @@ static void test_hole(void **state)
 /* The worker's clock, in place of base/clock.c: as if we got no CPU for a while. */
 static unsigned int calls_until_jump;
 static int64_t jumped_ms;
+static useconds_t answer_pause_us;
 
 uint64_t clock__ns(clockid_t clock)
 {
@@ -319,8 +320,8 @@ uint64_t clock__ns(clockid_t clock)
 int64_t clock__ms(void)
 {
 	if (calls_until_jump && !--calls_until_jump) {
-		usleep(200000); /* the answer is there by then */
-		jumped_ms += 10000;
+		usleep(answer_pause_us);
+		jumped_ms += 60000;
 	}
 	return (int64_t)(clock__ns(CLOCK_MONOTONIC) / 1000000) + jumped_ms;
 }
@@ -332,12 +333,17 @@ static void test_starved(void **state)
 	int self = worker__add(w, open_self(), -1);
 
 	(void)state;
-	for (unsigned int call = 1; call <= 4; call++) {
+	/* the first call is the question's time: 2, 4 ... come after it */
+	for (unsigned int call = 2; call <= 6; call += 2) {
 		calls_until_jump = call;
+		answer_pause_us = 200000; /* the answer is there by then */
+		assert_true(finds_chain(w, self));
+		calls_until_jump = call;
+		answer_pause_us = 0; /* it is not: we both had no CPU */
 		assert_true(finds_chain(w, self));
 		assert_int_equal(worker__given_up(w), 0);
 	}
-	assert_true(jumped_ms >= 30000);
+	assert_true(jumped_ms >= 4 * 60000);
 	worker__free(w);
 }
 
