@@ -16,6 +16,7 @@ struct listing {
 	pid_t pid;
 	struct listed *threads; /* by tid */
 	size_t n;
+	size_t n_met; /* listed or not */
 };
 
 static int compare(const void *a, const void *b)
@@ -70,6 +71,7 @@ void listing__meet(struct listing *l, pid_t tid)
 
 	if (listed)
 		listed->met = true;
+	l->n_met++;
 }
 
 size_t listing__missing(const struct listing *l)
@@ -81,4 +83,17 @@ size_t listing__missing(const struct listing *l)
 			missing += find__is_thread(l->pid, l->threads[i].tid);
 	}
 	return missing;
+}
+
+bool listing__falls_short(const struct listing *l)
+{
+	pid_t *tids = NULL;
+	size_t now = 0;
+
+	if (l->n_met * 10 >= l->n * 9)
+		return false;
+	if (find__threads(l->pid, &tids, &now))
+		return false; /* it has ended */
+	free(tids);
+	return l->n_met * 10 < now * 9;
 }

@@ -6,6 +6,7 @@
 #ifndef PMP_LISTING_H
 #define PMP_LISTING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -17,10 +18,14 @@ void listing__free(struct listing *l);
 
 size_t listing__count(const struct listing *l);
 
-/* This thread was met. One that is not listed began later. */
+/* A thread was met, each once. One that is not listed began later. */
 void listing__meet(struct listing *l, pid_t tid);
 
 /* How many of those that were never met are still there. */
 size_t listing__missing(const struct listing *l);
+
+/* Whether far fewer were met than were there, before and now: where threads come and go, those that
+ * were missed have ended by now, and are not missing. */
+bool listing__falls_short(const struct listing *l);
 
 #endif

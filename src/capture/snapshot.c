@@ -364,7 +364,7 @@ static int first_pass(struct snapshot *s)
 	struct losses before = *s->losses;
 	int err = take_in(s);
 
-	if (err || !listing__missing(s->listing))
+	if (err || (!listing__missing(s->listing) && !listing__falls_short(s->listing)))
 		return err;
 	*s->losses = before;
 	forget(s);

@@ -314,7 +314,7 @@ static void charge(struct worker *w, struct file *file, int64_t took_ms)
 static int consult(struct worker *w, const struct request *request)
 {
 	struct file *file = &w->files[request->number];
-	int64_t before = clock__ms(), used;
+	int64_t before = clock__ms(), used, took;
 	size_t n = 0;
 	int err = 0;
 
@@ -335,8 +335,11 @@ static int consult(struct worker *w, const struct request *request)
 	if (err == -ENOMEM)
 		return err;
 	used = used_ms(w);
-	charge(w, file,
-	       err == -ETIMEDOUT || used < 0 ? clock__ms() - before : used - w->used_before_ms);
+	took = used < 0 ? clock__ms() - before : used - w->used_before_ms;
+	/* it has used up its time, if with waiting for something else than a CPU */
+	if (err == -ETIMEDOUT && took < w->allowed_ms)
+		took = w->allowed_ms;
+	charge(w, file, took);
 	if (!err)
 		return (int)n;
 	give_up(w, file);
