@@ -24,7 +24,7 @@
 #define BYTES_PER_MS (50u << 10)
 #define LIMIT_MS     2000
 #define MAX_LOST_MS  2500
-#define PATIENCE     4 /* times longer, if it has not had that much of a CPU by then */
+#define PATIENCE     10 /* times more, if it has not had that much of a CPU by then: the rest */
 
 struct file {
 	int fd, alt_fd;
@@ -191,13 +191,12 @@ static bool is_runnable(const struct worker *w)
 /* Its time is up; but it may not have had it. */
 static bool wait_on(struct worker *w)
 {
-	int64_t used = used_ms(w);
+	int64_t used = used_ms(w), left = w->allowed_ms - (used - w->used_before_ms);
 
-	if (!w->patience || used < 0 || used - w->used_before_ms >= w->allowed_ms ||
-	    !is_runnable(w))
+	if (!w->patience || used < 0 || left <= 0 || !is_runnable(w))
 		return false;
 	w->patience--;
-	w->until = clock__ms() + w->allowed_ms;
+	w->until = clock__ms() + left;
 	return true;
 }
 
@@ -335,10 +334,10 @@ static int consult(struct worker *w, const struct request *request)
 	if (err == -ENOMEM)
 		return err;
 	used = used_ms(w);
-	took = used < 0 ? clock__ms() - before : used - w->used_before_ms;
-	/* it has used up its time, if with waiting for something else than a CPU */
-	if (err == -ETIMEDOUT && took < w->allowed_ms)
+	if (err == -ETIMEDOUT) /* it has used that up, if with waiting for something else */
 		took = w->allowed_ms;
+	else
+		took = used < 0 ? clock__ms() - before : used - w->used_before_ms;
 	charge(w, file, took);
 	if (!err)
 		return (int)n;
